@@ -1,0 +1,217 @@
+//! Task events: what a front end says about the program it runs.
+//!
+//! An event ends the strand of the task it names. Together with the accesses of the strands, events
+//! determine the computation graph; the edges each one adds are written here, and the graph builder
+//! ([`crate::graph`]) is the code that says the same.
+//!
+//! | event | edges, besides the one from the task's strand to its next |
+//! |---|---|
+//! | `Spawn` | parent's strand → child's first strand |
+//! | `FinishEnd` | last strand of every task started in the scope → next strand |
+//! | `Sync` | last strand of every task that this procedure instance spawned → next strand |
+//! | `FutureGet` | last strand of the future → next strand |
+//! | `PromiseGet` | strand that set the promise → next strand |
+//! | `Await`, `Ewait` | last strand of every, or of the named, task of the region → next strand |
+//! | `IsolatedBegin` | last strand of the isolated section before → next strand (ordered reading only) |
+
+use crate::ids::{PromiseId, RegionId, TaskId};
+
+/// How a task was created, which decides who joins it besides the enclosing finish.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TaskKind {
+    /// `async`: only the enclosing finish joins it.
+    Async,
+    /// Cilk's `spawn`: the next sync of the same procedure instance joins it.
+    Spawn,
+    /// A future: any `get` joins it.
+    Future,
+    /// Posted to a region: `await` and `ewait` on the region join it.
+    Post(RegionId),
+}
+
+/// A task event. Every event is made by the task in its first field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Event {
+    /// `parent` creates `child`, whose number must be the next unused one.
+    Spawn {
+        /// The creating task.
+        parent: TaskId,
+        /// The created task.
+        child: TaskId,
+        /// Who will join it.
+        kind: TaskKind,
+    },
+    /// The task ends. All its scopes are closed and all its spawns synced.
+    TaskEnd {
+        /// The ending task.
+        task: TaskId,
+    },
+    /// A finish begins.
+    FinishBegin {
+        /// The task that runs the finish.
+        task: TaskId,
+    },
+    /// The innermost open finish of the task ends; every task started in its scope has ended.
+    FinishEnd {
+        /// The task that runs the finish.
+        task: TaskId,
+    },
+    /// A procedure instance begins. Only procedures that spawn need to say so; a task's body is one
+    /// without saying.
+    FrameBegin {
+        /// The calling task.
+        task: TaskId,
+    },
+    /// The innermost procedure instance ends. All its spawns are synced.
+    FrameEnd {
+        /// The calling task.
+        task: TaskId,
+    },
+    /// Joins everything the current procedure instance has spawned and not yet synced.
+    Sync {
+        /// The joining task.
+        task: TaskId,
+    },
+    /// Joins a future that has ended.
+    FutureGet {
+        /// The joining task.
+        task: TaskId,
+        /// The future.
+        future: TaskId,
+    },
+    /// A promise comes into being; its number must be the next unused one.
+    PromiseNew {
+        /// The creating task.
+        task: TaskId,
+        /// The promise.
+        promise: PromiseId,
+    },
+    /// The promise is set, once.
+    PromiseSet {
+        /// The setting task.
+        task: TaskId,
+        /// The promise.
+        promise: PromiseId,
+    },
+    /// A promise that has been set is got.
+    PromiseGet {
+        /// The getting task.
+        task: TaskId,
+        /// The promise.
+        promise: PromiseId,
+    },
+    /// An isolated section begins; no other one is open.
+    IsolatedBegin {
+        /// The entering task.
+        task: TaskId,
+    },
+    /// The isolated section ends.
+    IsolatedEnd {
+        /// The leaving task.
+        task: TaskId,
+    },
+    /// A region comes into being; its number must be the next unused one.
+    RegionNew {
+        /// The creating task.
+        task: TaskId,
+        /// The region.
+        region: RegionId,
+    },
+    /// Joins every task of the region that has not been joined through it; all have ended.
+    Await {
+        /// The joining task.
+        task: TaskId,
+        /// The region.
+        region: RegionId,
+    },
+    /// Joins one task of the region that has ended.
+    Ewait {
+        /// The joining task.
+        task: TaskId,
+        /// The region.
+        region: RegionId,
+        /// The task that the schedule chose.
+        joined: TaskId,
+    },
+}
+
+impl Event {
+    /// The task that makes the event.
+    #[inline]
+    pub fn task(&self) -> TaskId {
+        use Event::*;
+        match *self {
+            Spawn { parent: task, .. }
+            | TaskEnd { task }
+            | FinishBegin { task }
+            | FinishEnd { task }
+            | FrameBegin { task }
+            | FrameEnd { task }
+            | Sync { task }
+            | FutureGet { task, .. }
+            | PromiseNew { task, .. }
+            | PromiseSet { task, .. }
+            | PromiseGet { task, .. }
+            | IsolatedBegin { task }
+            | IsolatedEnd { task }
+            | RegionNew { task, .. }
+            | Await { task, .. }
+            | Ewait { task, .. } => task,
+        }
+    }
+
+    /// The construct of the event, if it belongs to one that an engine may not support. Ends and
+    /// set-up belong to none: what they close has been asked about before.
+    pub fn construct(&self) -> Option<Construct> {
+        use Event::*;
+        match self {
+            Spawn { kind: TaskKind::Async, .. } | FinishBegin { .. } => Some(Construct::AsyncFinish),
+            Spawn { kind: TaskKind::Spawn, .. } | Sync { .. } => Some(Construct::SpawnSync),
+            Spawn { kind: TaskKind::Future, .. } | FutureGet { .. } => Some(Construct::StructuredFuture),
+            Spawn { kind: TaskKind::Post(_), .. } | Await { .. } | Ewait { .. } => Some(Construct::Region),
+            PromiseSet { .. } | PromiseGet { .. } => Some(Construct::Promise),
+            IsolatedBegin { .. } => Some(Construct::Isolated),
+            TaskEnd { .. }
+            | FinishEnd { .. }
+            | FrameBegin { .. }
+            | FrameEnd { .. }
+            | PromiseNew { .. }
+            | IsolatedEnd { .. }
+            | RegionNew { .. } => None,
+        }
+    }
+}
+
+/// The constructs by which engines differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Construct {
+    /// async and finish.
+    AsyncFinish,
+    /// Cilk's spawn and sync.
+    SpawnSync,
+    /// Futures with one get, whose handle reaches the get without passing through the future.
+    StructuredFuture,
+    /// Futures without that restriction.
+    GeneralFuture,
+    /// Promises.
+    Promise,
+    /// Isolated sections.
+    Isolated,
+    /// Regions with post, await and ewait.
+    Region,
+}
+
+impl Construct {
+    /// The construct in a message to the user.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Construct::AsyncFinish => "async/finish",
+            Construct::SpawnSync => "spawn/sync",
+            Construct::StructuredFuture => "structured futures",
+            Construct::GeneralFuture => "general futures",
+            Construct::Promise => "promises",
+            Construct::Isolated => "isolated sections",
+            Construct::Region => "regions",
+        }
+    }
+}

@@ -1,0 +1,599 @@
+//! The structure of the running program: which tasks live, which scopes are open, who joins whom.
+//!
+//! This is the one place where events are checked. It turns each [`Event`] into a [`Step`]: the same
+//! event with what follows from the events before it (the scope that will join a new task, the tasks
+//! that a join joins), so that order engines are only about order.
+//!
+//! # Scopes
+//!
+//! Each task has a stack of open scopes:
+//!
+//! ```text
+//!   finish     joins every task started while it is open, by its task or by tasks inside it
+//!   block      a *sync block*: opened by the first spawn after a sync, closed by the next sync of the
+//!              same procedure instance; joins the tasks spawned in it, and nothing else
+//!   frame      a procedure instance: bounds what a sync can see
+//!   isolated   an isolated section
+//! ```
+//!
+//! A finish is a *tree join*: together with async it makes the graph series-parallel. So does a
+//! sync block, as long as nothing that was started in it outlives it. An async or a future started in
+//! the block does: it passes by the sync, and the graph is then the Wheatstone bridge, which no
+//! series-parallel graph contains. The same holds for a sync that joins a block from inside a
+//! finish opened after it. Such a sync is reported as [`Step::cross`] joins, one per task, the way a
+//! get is: engines built on the series-parallel skeleton treat them as non-tree joins.
+//!
+//! # Quiescence
+//!
+//! The program is quiescent while every task created so far has been joined into the main task: all
+//! that was recorded precedes all that will come. Counting is enough: `open` is the number of tasks
+//! that nobody has joined. If only the main task is left, each of the others was joined by a task
+//! that itself was joined later, and the last of these joins was made by the main task.
+
+use crate::error::Error;
+use crate::event::{Event, TaskKind};
+use crate::ids::{PromiseId, RegionId, ScopeId, TaskId};
+
+/// An event and what follows from the ones before it.
+#[derive(Debug, Clone, Copy)]
+pub struct Step<'a> {
+    /// The event.
+    pub event: Event,
+    /// For `Spawn` and `TaskEnd`: the scope that joins the task (a finish or a sync block).
+    pub scope: ScopeId,
+    /// The scope that the event opens: by `FinishBegin` the finish, by `Spawn` the sync block if the
+    /// spawn is the first in it. The block opens before the child starts.
+    pub opened: Option<ScopeId>,
+    /// The scope that the event closes with a tree join: all that was started in it has ended.
+    pub closed: Option<ScopeId>,
+    /// The scopes whose tasks are joined: the closed one, blocks inside it, blocks a sync drains.
+    pub drained: &'a [ScopeId],
+    /// Every task the event joins directly (not those joined by these). Tasks that had been joined
+    /// by a quiescent point may be left out: they precede everything.
+    pub joined: &'a [TaskId],
+    /// Those of `joined` that no closed scope accounts for: the non-tree joins.
+    pub cross: &'a [TaskId],
+    /// For `PromiseGet`: the set precedes everything since the last quiescent point.
+    pub implied: bool,
+    /// Whether the program is quiescent after the event.
+    pub phase: Phase,
+    /// On [`Phase::Quiesced`], the finishes and blocks open in the main task, outermost first.
+    pub open_scopes: &'a [ScopeId],
+    /// Has every event so far come in the serial depth-first order?
+    pub depth_first: bool,
+}
+
+/// How much of the program's past is parallel to its present.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Some task has not been joined into the main task.
+    Parallel,
+    /// The event made the program quiescent: the past may be forgotten.
+    Quiesced,
+    /// The program was quiescent before the event, and still is.
+    Quiescent,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ScopeKind {
+    Finish,
+    Block,
+    Frame,
+    Isolated,
+}
+
+impl ScopeKind {
+    fn describe(self) -> &'static str {
+        match self {
+            ScopeKind::Finish => "finish",
+            ScopeKind::Block => "sync block",
+            ScopeKind::Frame => "procedure",
+            ScopeKind::Isolated => "isolated section",
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Scope {
+    kind: ScopeKind,
+    /// The next scope on the task's stack.
+    below: Option<ScopeId>,
+    /// The innermost finish at or below this scope, or around the task.
+    finish: ScopeId,
+    /// The tasks it joins.
+    tasks: Vec<TaskId>,
+    /// How many of them have not ended.
+    running: u32,
+    /// Was something started in it that outlives it?
+    escapes: bool,
+}
+
+#[derive(Debug)]
+struct Task {
+    parent: TaskId,
+    kind: TaskKind,
+    /// The scope that joins it.
+    scope: ScopeId,
+    /// The innermost finish around it.
+    finish: ScopeId,
+    /// Its innermost open scope.
+    top: Option<ScopeId>,
+    ended: bool,
+    joined: bool,
+    escapes: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PromiseState {
+    Empty,
+    /// Set in the quiescent period of this number.
+    Set(u32),
+}
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub struct Structure {
+    tasks: Vec<Task>,
+    scopes: Vec<Scope>,
+    free_scopes: Vec<ScopeId>,
+    promises: Vec<PromiseState>,
+    /// The tasks of each region that were not joined through it.
+    regions: Vec<Vec<TaskId>>,
+    isolated: Option<TaskId>,
+    /// Whose turn it is in the serial depth-first order.
+    turn: TaskId,
+    depth_first: bool,
+    /// Tasks that nobody joined, the main task included.
+    open: u32,
+    /// Counts quiescent points.
+    period: u32,
+    /// The first task of this period: all before it (but the main task) precede the present.
+    first_task: TaskId,
+    drained: Vec<ScopeId>,
+    joined: Vec<TaskId>,
+    cross: Vec<TaskId>,
+    open_scopes: Vec<ScopeId>,
+}
+
+/// The implicit finish around the whole program.
+pub const ROOT: ScopeId = ScopeId(0);
+
+impl Default for Structure {
+    fn default() -> Structure {
+        Structure::new()
+    }
+}
+
+impl Structure {
+    /// The main task, alone in the implicit finish.
+    pub fn new() -> Structure {
+        let root = Scope {
+            kind: ScopeKind::Finish,
+            below: None,
+            finish: ROOT,
+            tasks: Vec::new(),
+            running: 1,
+            escapes: false,
+        };
+        let main = Task {
+            parent: TaskId::MAIN,
+            kind: TaskKind::Async,
+            scope: ROOT,
+            finish: ROOT,
+            top: None,
+            ended: false,
+            joined: false,
+            escapes: false,
+        };
+        Structure {
+            tasks: vec![main],
+            scopes: vec![root],
+            free_scopes: Vec::new(),
+            promises: Vec::new(),
+            regions: Vec::new(),
+            isolated: None,
+            turn: TaskId::MAIN,
+            depth_first: true,
+            open: 1,
+            period: 0,
+            first_task: TaskId(1),
+            drained: Vec::new(),
+            joined: Vec::new(),
+            cross: Vec::new(),
+            open_scopes: Vec::new(),
+        }
+    }
+
+    /// How many tasks there are and were.
+    pub fn task_count(&self) -> u32 {
+        self.tasks.len() as u32
+    }
+
+    /// Is the past of the program behind it? Accesses then need no recording.
+    pub fn quiescent(&self) -> bool {
+        self.open == 1
+    }
+
+    /// The task in the isolated section, if one is open.
+    pub fn isolated(&self) -> Option<TaskId> {
+        self.isolated
+    }
+
+    /// `task` is about to do something: checks that it can. Returns whether all has come in the
+    /// serial depth-first order so far.
+    pub fn turn(&mut self, task: TaskId) -> Result<bool, Error> {
+        match self.tasks.get(task.index()) {
+            None => return Err(Error::UnknownTask(task)),
+            Some(state) if state.ended => return Err(Error::TaskEnded(task)),
+            Some(_) => {}
+        }
+        self.depth_first &= task == self.turn;
+        Ok(self.depth_first)
+    }
+
+    /// Checks `event` and applies it.
+    pub fn apply(&mut self, event: Event) -> Result<Step<'_>, Error> {
+        let by = event.task();
+        self.turn(by)?;
+        self.drained.clear();
+        self.joined.clear();
+        self.cross.clear();
+        self.open_scopes.clear();
+        let was_quiescent = self.quiescent();
+        let (mut scope, mut opened, mut closed, mut implied) = (ROOT, None, None, false);
+        match event {
+            Event::Spawn { child, kind, .. } => (scope, opened) = self.spawn(by, child, kind)?,
+            Event::TaskEnd { .. } => scope = self.task_end(by)?,
+            Event::FinishBegin { .. } => opened = Some(self.push(by, ScopeKind::Finish)),
+            Event::FinishEnd { .. } => closed = Some(self.finish_end(by)?),
+            Event::FrameBegin { .. } => _ = self.push(by, ScopeKind::Frame),
+            Event::FrameEnd { .. } => self.frame_end(by)?,
+            Event::Sync { .. } => closed = self.sync(by)?,
+            Event::FutureGet { future, .. } => self.future_get(by, future)?,
+            Event::PromiseNew { promise, .. } => {
+                check_dense("promise", self.promises.len(), promise.0)?;
+                self.promises.push(PromiseState::Empty);
+            }
+            Event::PromiseSet { promise, .. } => self.promise_set(by, promise)?,
+            Event::PromiseGet { promise, .. } => implied = self.promise_get(by, promise)?,
+            Event::IsolatedBegin { .. } => self.isolated_begin(by)?,
+            Event::IsolatedEnd { .. } => {
+                self.close_empty_block(by, "isolated section")?;
+                self.pop(by, ScopeKind::Isolated)?;
+                self.isolated = None;
+            }
+            Event::RegionNew { region, .. } => {
+                check_dense("region", self.regions.len(), region.0)?;
+                self.regions.push(Vec::new());
+            }
+            Event::Await { region, .. } => self.await_region(by, region)?,
+            Event::Ewait { region, joined, .. } => self.ewait(by, region, joined)?,
+        }
+        let phase = match (was_quiescent, self.quiescent()) {
+            (_, false) => Phase::Parallel,
+            (true, true) => Phase::Quiescent,
+            (false, true) => {
+                self.quiesce();
+                Phase::Quiesced
+            }
+        };
+        Ok(Step {
+            event,
+            scope,
+            opened,
+            closed,
+            drained: &self.drained,
+            joined: &self.joined,
+            cross: &self.cross,
+            implied,
+            phase,
+            open_scopes: &self.open_scopes,
+            depth_first: self.depth_first,
+        })
+    }
+
+    // ---- scopes ------------------------------------------------------------------------------
+
+    fn push(&mut self, task: TaskId, kind: ScopeKind) -> ScopeId {
+        let below = self.tasks[task.index()].top;
+        let id = self.free_scopes.pop().unwrap_or(ScopeId(self.scopes.len() as u32));
+        let finish = match (kind, below) {
+            (ScopeKind::Finish, _) => id,
+            (_, Some(below)) => self.scopes[below.index()].finish,
+            (_, None) => self.tasks[task.index()].finish,
+        };
+        match self.scopes.get_mut(id.index()) {
+            Some(scope) => {
+                scope.tasks.clear();
+                (scope.kind, scope.below, scope.finish) = (kind, below, finish);
+                (scope.running, scope.escapes) = (0, false);
+            }
+            None => self.scopes.push(Scope {
+                kind,
+                below,
+                finish,
+                tasks: Vec::new(),
+                running: 0,
+                escapes: false,
+            }),
+        }
+        self.tasks[task.index()].top = Some(id);
+        id
+    }
+
+    /// Closes the innermost scope of `task`, which must be of `kind`.
+    fn pop(&mut self, task: TaskId, kind: ScopeKind) -> Result<ScopeId, Error> {
+        let top = self.tasks[task.index()].top;
+        let open = top.map(|id| self.scopes[id.index()].kind);
+        let (Some(id), true) = (top, open == Some(kind)) else {
+            let open = open.map_or("none", ScopeKind::describe);
+            return Err(Error::Unbalanced { task, end: kind.describe(), open });
+        };
+        let scope = &mut self.scopes[id.index()];
+        let escapes = scope.escapes && kind != ScopeKind::Finish;
+        self.tasks[task.index()].top = scope.below;
+        self.free_scopes.push(id);
+        if escapes {
+            self.mark_escaping(task);
+        }
+        Ok(id)
+    }
+
+    /// Something was started that the innermost scope of `task` may not join.
+    fn mark_escaping(&mut self, task: TaskId) {
+        match self.tasks[task.index()].top {
+            Some(top) => self.scopes[top.index()].escapes = true,
+            None => self.tasks[task.index()].escapes = true,
+        }
+    }
+
+    fn top_block(&self, task: TaskId) -> Option<ScopeId> {
+        self.tasks[task.index()].top.filter(|id| self.scopes[id.index()].kind == ScopeKind::Block)
+    }
+
+    /// Removes a block whose tasks were all joined from inside a later scope, before that which
+    /// contains it ends.
+    fn close_empty_block(&mut self, task: TaskId, end: &'static str) -> Result<(), Error> {
+        if let Some(block) = self.top_block(task) {
+            let spawns = self.scopes[block.index()].tasks.len() as u32;
+            if spawns > 0 {
+                return Err(Error::Unsynced { task, end, spawns });
+            }
+            self.pop(task, ScopeKind::Block)?;
+        }
+        Ok(())
+    }
+
+    /// Joins all tasks of a scope: into `joined`, and into `cross` where no tree join covers them.
+    fn drain(&mut self, by: TaskId, id: ScopeId, tree: bool) -> Result<(), Error> {
+        let scope = &mut self.scopes[id.index()];
+        if scope.running > 0 {
+            let (scope, running) = (scope.kind.describe(), scope.running);
+            return Err(Error::ScopeStillRunning { task: by, scope, running });
+        }
+        let tasks = std::mem::take(&mut scope.tasks);
+        self.drained.push(id);
+        for &task in &tasks {
+            self.join(task, tree);
+        }
+        // Give the allocation back to the scope, which will be used again.
+        self.scopes[id.index()].tasks = tasks;
+        self.scopes[id.index()].tasks.clear();
+        Ok(())
+    }
+
+    fn join(&mut self, task: TaskId, tree: bool) {
+        let state = &mut self.tasks[task.index()];
+        if !state.joined {
+            state.joined = true;
+            self.open -= 1;
+        }
+        self.joined.push(task);
+        if !tree && task >= self.first_task {
+            self.cross.push(task);
+        }
+    }
+
+    // ---- events ------------------------------------------------------------------------------
+
+    fn spawn(
+        &mut self,
+        by: TaskId,
+        child: TaskId,
+        kind: TaskKind,
+    ) -> Result<(ScopeId, Option<ScopeId>), Error> {
+        check_dense("task", self.tasks.len(), child.0)?;
+        let mut opened = None;
+        let scope = match kind {
+            TaskKind::Spawn => self.top_block(by).unwrap_or_else(|| {
+                let block = self.push(by, ScopeKind::Block);
+                opened = Some(block);
+                block
+            }),
+            TaskKind::Async | TaskKind::Future | TaskKind::Post(_) => {
+                if let TaskKind::Post(region) = kind {
+                    self.region(region)?.push(child);
+                }
+                self.mark_escaping(by);
+                self.innermost_finish(by)
+            }
+        };
+        let finish = self.innermost_finish(by);
+        self.scopes[scope.index()].tasks.push(child);
+        self.scopes[scope.index()].running += 1;
+        self.tasks.push(Task {
+            parent: by,
+            kind,
+            scope,
+            finish,
+            top: None,
+            ended: false,
+            joined: false,
+            escapes: false,
+        });
+        self.open += 1;
+        self.turn = child;
+        Ok((scope, opened))
+    }
+
+    fn innermost_finish(&self, task: TaskId) -> ScopeId {
+        let task = &self.tasks[task.index()];
+        task.top.map_or(task.finish, |top| self.scopes[top.index()].finish)
+    }
+
+    fn task_end(&mut self, by: TaskId) -> Result<ScopeId, Error> {
+        self.close_empty_block(by, "task")?;
+        if let Some(top) = self.tasks[by.index()].top {
+            let open = self.scopes[top.index()].kind.describe();
+            return Err(Error::OpenScope { task: by, open });
+        }
+        let task = &mut self.tasks[by.index()];
+        task.ended = true;
+        self.turn = task.parent;
+        let scope = &mut self.scopes[task.scope.index()];
+        scope.running -= 1;
+        scope.escapes |= task.escapes;
+        Ok(task.scope)
+    }
+
+    fn finish_end(&mut self, by: TaskId) -> Result<ScopeId, Error> {
+        // A finish joins what was spawned in it, synced or not.
+        if let Some(block) = self.top_block(by) {
+            self.drain(by, block, true)?;
+            self.pop(by, ScopeKind::Block)?;
+        }
+        let finish = self.pop(by, ScopeKind::Finish)?;
+        self.drain(by, finish, true)?;
+        Ok(finish)
+    }
+
+    fn frame_end(&mut self, by: TaskId) -> Result<(), Error> {
+        self.close_empty_block(by, "procedure")?;
+        self.pop(by, ScopeKind::Frame)?;
+        Ok(())
+    }
+
+    fn sync(&mut self, by: TaskId) -> Result<Option<ScopeId>, Error> {
+        let mut closed = None;
+        if let Some(block) = self.top_block(by) {
+            let tree = !self.scopes[block.index()].escapes;
+            self.drain(by, block, tree)?;
+            self.pop(by, ScopeKind::Block)?;
+            closed = tree.then_some(block);
+        }
+        // Blocks of the same procedure instance under a finish or isolated section opened later.
+        let mut next = self.tasks[by.index()].top;
+        while let Some(id) = next {
+            let scope = &self.scopes[id.index()];
+            next = scope.below;
+            match scope.kind {
+                ScopeKind::Frame => break,
+                ScopeKind::Block => self.drain(by, id, false)?,
+                ScopeKind::Finish | ScopeKind::Isolated => {}
+            }
+        }
+        Ok(closed)
+    }
+
+    fn future_get(&mut self, by: TaskId, future: TaskId) -> Result<(), Error> {
+        let task = self.tasks.get(future.index()).ok_or(Error::UnknownTask(future))?;
+        if task.kind != TaskKind::Future {
+            return Err(Error::NotAFuture { task: future, kind: task.kind });
+        }
+        self.join_ended(by, future)
+    }
+
+    fn join_ended(&mut self, by: TaskId, task: TaskId) -> Result<(), Error> {
+        if !self.tasks[task.index()].ended {
+            return Err(Error::StillRunning { by, task });
+        }
+        self.join(task, false);
+        Ok(())
+    }
+
+    fn promise_set(&mut self, by: TaskId, promise: PromiseId) -> Result<(), Error> {
+        let period = self.period;
+        match self.promises.get_mut(promise.index()) {
+            None => Err(Error::UnknownPromise(promise)),
+            Some(PromiseState::Set(_)) => Err(Error::AlreadySet { task: by, promise }),
+            Some(state) => {
+                *state = PromiseState::Set(period);
+                Ok(())
+            }
+        }
+    }
+
+    fn promise_get(&mut self, by: TaskId, promise: PromiseId) -> Result<bool, Error> {
+        match self.promises.get(promise.index()) {
+            None => Err(Error::UnknownPromise(promise)),
+            Some(PromiseState::Empty) => Err(Error::NotSet { task: by, promise }),
+            Some(PromiseState::Set(period)) => Ok(*period != self.period),
+        }
+    }
+
+    fn isolated_begin(&mut self, by: TaskId) -> Result<(), Error> {
+        if let Some(inside) = self.isolated {
+            return Err(Error::NotIsolated { task: by, inside });
+        }
+        self.isolated = Some(by);
+        self.push(by, ScopeKind::Isolated);
+        Ok(())
+    }
+
+    fn region(&mut self, region: RegionId) -> Result<&mut Vec<TaskId>, Error> {
+        self.regions.get_mut(region.index()).ok_or(Error::UnknownRegion(region))
+    }
+
+    fn await_region(&mut self, by: TaskId, region: RegionId) -> Result<(), Error> {
+        let mut tasks = std::mem::take(self.region(region)?);
+        for &task in &tasks {
+            self.join_ended(by, task)?;
+        }
+        tasks.clear();
+        *self.region(region)? = tasks;
+        Ok(())
+    }
+
+    fn ewait(&mut self, by: TaskId, region: RegionId, joined: TaskId) -> Result<(), Error> {
+        let tasks = self.region(region)?;
+        match tasks.iter().position(|&task| task == joined) {
+            None => return Err(Error::NotInRegion { task: joined, region }),
+            Some(at) => _ = tasks.remove(at),
+        }
+        self.join_ended(by, joined)
+    }
+
+    fn quiesce(&mut self) {
+        self.period += 1;
+        self.first_task = TaskId(self.tasks.len() as u32);
+        self.scopes[ROOT.index()].tasks.clear();
+        let mut next = self.tasks[TaskId::MAIN.index()].top;
+        while let Some(id) = next {
+            let scope = &mut self.scopes[id.index()];
+            scope.tasks.clear();
+            if matches!(scope.kind, ScopeKind::Finish | ScopeKind::Block) {
+                self.open_scopes.push(id);
+            }
+            next = scope.below;
+        }
+        self.open_scopes.reverse();
+    }
+
+    /// Bytes of memory held.
+    pub fn memory(&self) -> usize {
+        self.tasks.capacity() * size_of::<Task>()
+            + self.scopes.capacity() * size_of::<Scope>()
+            + self.scopes.iter().map(|scope| scope.tasks.capacity() * size_of::<TaskId>()).sum::<usize>()
+            + self.promises.capacity() * size_of::<PromiseState>()
+            + self.regions.iter().map(|tasks| tasks.capacity() * size_of::<TaskId>()).sum::<usize>()
+    }
+}
+
+fn check_dense(what: &'static str, expected: usize, got: u32) -> Result<(), Error> {
+    match u32::try_from(expected) {
+        // The last number stays free for tables that need a "none".
+        Err(_) | Ok(u32::MAX) => Err(Error::TooMany(what)),
+        Ok(expected) if expected != got => Err(Error::NotDense { what, expected, got }),
+        Ok(_) => Ok(()),
+    }
+}

@@ -1,0 +1,1 @@
+//! Random task programs, and the judge of order engines.

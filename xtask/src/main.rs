@@ -1,0 +1,2 @@
+//! DagSan tasks.
+fn main() {}

@@ -130,7 +130,10 @@ pub enum Error {
         construct: Construct,
     },
     /// The chosen engine needs the serial depth-first order, and the stream left it.
-    #[error("engine `{engine}` needs the serial depth-first order, and {task} ran out of turn; these do not need it: {}", order::names_any_order())]
+    #[error(
+        "engine `{engine}` needs the serial depth-first order, and {task} ran out of turn; these do not need it: {}",
+        order::names_any_order()
+    )]
     NotDepthFirst {
         /// The chosen engine.
         engine: &'static str,

@@ -5,17 +5,24 @@
 
 mod access;
 mod bytes;
+mod detector;
 mod error;
 mod event;
+pub mod graph;
+mod history;
 mod ids;
+pub mod oracle;
 pub mod order;
+mod race;
 mod stream;
 pub mod structure;
 
 pub use access::{AccessKind, AccessSet, Run};
 pub use bytes::{Bytes, LINE_BYTES, Lines, Location, OutOfAddressSpace};
+pub use detector::{Detector, RACE_LIMIT, Stats};
 pub use error::Error;
 pub use event::{Construct, Event, TaskKind};
 pub use ids::{PromiseId, RegionId, ScopeId, SiteId, StrandId, TaskId};
+pub use race::{Access, Race, RaceLog};
 pub use stream::{Consumer, Strand, Stream};
 pub use structure::{Phase, Step};

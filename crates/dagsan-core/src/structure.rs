@@ -308,14 +308,9 @@ impl Structure {
                 (scope.kind, scope.below, scope.finish) = (kind, below, finish);
                 (scope.running, scope.escapes) = (0, false);
             }
-            None => self.scopes.push(Scope {
-                kind,
-                below,
-                finish,
-                tasks: Vec::new(),
-                running: 0,
-                escapes: false,
-            }),
+            None => {
+                self.scopes.push(Scope { kind, below, finish, tasks: Vec::new(), running: 0, escapes: false });
+            }
         }
         self.tasks[task.index()].top = Some(id);
         id

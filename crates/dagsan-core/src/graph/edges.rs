@@ -1,0 +1,99 @@
+//! Which edges an event adds to the computation graph: the definition of "precedes".
+
+use crate::event::Event;
+use crate::ids::TaskId;
+use crate::structure::Step;
+
+/// A node of the computation graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(pub u32);
+
+impl NodeId {
+    /// The node as a table index.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Why one strand comes before another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum EdgeKind {
+    /// The same task goes on.
+    Continue,
+    /// A task creates another.
+    Spawn,
+    /// A task joins one that has ended: finish, sync, get of a future, await, ewait.
+    Join,
+    /// From the set of a promise to a get of it.
+    Promise,
+    /// From an isolated section to the next one of the run. Not an edge if isolated is read as
+    /// mutual exclusion.
+    Isolation,
+}
+
+/// What takes the nodes and edges.
+pub trait EdgeSink {
+    /// Adds a node for a strand of `task`. Nodes are numbered in the order they are added.
+    fn node(&mut self, task: TaskId) -> NodeId;
+
+    /// Adds an edge to the latest node or, at a spawn, to the one before it.
+    fn edge(&mut self, from: NodeId, to: NodeId, kind: EdgeKind);
+}
+
+/// Where each task is in the graph.
+#[derive(Debug)]
+pub struct Edges {
+    /// The strand each task is in, or ended with.
+    current: Vec<NodeId>,
+    /// The strand that set each promise.
+    sets: Vec<NodeId>,
+    /// The last strand of the latest isolated section.
+    isolated: Option<NodeId>,
+}
+
+impl Edges {
+    /// At the start of a program.
+    pub fn new(sink: &mut impl EdgeSink) -> Edges {
+        Edges { current: vec![sink.node(TaskId::MAIN)], sets: Vec::new(), isolated: None }
+    }
+
+    /// The strand that `task` is in, or ended with.
+    pub fn current(&self, task: TaskId) -> NodeId {
+        self.current[task.index()]
+    }
+
+    /// Adds what the event adds.
+    pub fn step(&mut self, step: &Step<'_>, sink: &mut impl EdgeSink) {
+        let task = step.event.task();
+        if let Event::TaskEnd { .. } = step.event {
+            return;
+        }
+        let before = self.current(task);
+        if let Event::Spawn { child, .. } = step.event {
+            let first = sink.node(child);
+            sink.edge(before, first, EdgeKind::Spawn);
+            self.current.push(first);
+        }
+        let after = sink.node(task);
+        sink.edge(before, after, EdgeKind::Continue);
+        self.current[task.index()] = after;
+        for &joined in step.joined {
+            sink.edge(self.current(joined), after, EdgeKind::Join);
+        }
+        match step.event {
+            // Until it is set nobody can get it: any node will do.
+            Event::PromiseNew { .. } => self.sets.push(before),
+            Event::PromiseSet { promise, .. } => self.sets[promise.index()] = before,
+            Event::PromiseGet { promise, .. } => {
+                sink.edge(self.sets[promise.index()], after, EdgeKind::Promise);
+            }
+            Event::IsolatedBegin { .. } => {
+                if let Some(last) = self.isolated {
+                    sink.edge(last, after, EdgeKind::Isolation);
+                }
+            }
+            Event::IsolatedEnd { .. } => self.isolated = Some(before),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! The computation graph of a run (papers 000, 002, 003): a node per strand, with what it read and
+//! wrote, and an edge wherever one strand must come before another.
+//!
+//! [`edges`] says which edges each event adds, and is the definition of "precedes" for the whole
+//! project. [`GraphBuilder`] keeps nodes and edges: for the oracle, and for engines that look
+//! at the finished graph. Node numbers are a topological order.
+
+mod edges;
+
+pub use edges::{EdgeKind, EdgeSink, Edges, NodeId};
+
+use crate::access::{AccessSet, Run};
+use crate::bytes::Bytes;
+use crate::error::Error;
+use crate::ids::{StrandId, TaskId};
+use crate::stream::{Consumer, Strand};
+use crate::structure::Step;
+
+/// A strand of the run, whether it touched memory or not.
+#[derive(Debug, Clone)]
+pub struct Node {
+    /// Its task.
+    pub task: TaskId,
+    /// Its number, if it touched memory.
+    pub strand: Option<StrandId>,
+    /// Is it part of an isolated section?
+    pub isolated: bool,
+    /// What it read and wrote.
+    pub accesses: Vec<NodeAccess>,
+}
+
+/// Bytes that a node read or wrote.
+#[derive(Debug, Clone, Copy)]
+pub struct NodeAccess {
+    /// Which bytes, how, and from where.
+    pub run: Run,
+    /// How many of [`Graph::erasures`] came before it.
+    pub erasures: usize,
+}
+
+/// An edge of the graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Edge {
+    /// The strand that comes first.
+    pub from: NodeId,
+    /// The strand that comes second.
+    pub to: NodeId,
+    /// Why.
+    pub kind: EdgeKind,
+}
+
+/// A computation graph. Edges go from lower to higher node numbers.
+#[derive(Debug, Clone, Default)]
+pub struct Graph {
+    /// The nodes.
+    pub nodes: Vec<Node>,
+    /// The edges.
+    pub edges: Vec<Edge>,
+    /// Memory that became other memory, in the order of the run.
+    pub erasures: Vec<Bytes>,
+}
+
+impl EdgeSink for Graph {
+    fn node(&mut self, task: TaskId) -> NodeId {
+        self.nodes.push(Node { task, strand: None, isolated: false, accesses: Vec::new() });
+        NodeId(self.nodes.len() as u32 - 1)
+    }
+
+    fn edge(&mut self, from: NodeId, to: NodeId, kind: EdgeKind) {
+        self.edges.push(Edge { from, to, kind });
+    }
+}
+
+/// Builds the graph of a run from its stream.
+#[derive(Debug)]
+pub struct GraphBuilder {
+    graph: Graph,
+    edges: Edges,
+}
+
+impl Default for GraphBuilder {
+    fn default() -> GraphBuilder {
+        GraphBuilder::new()
+    }
+}
+
+impl GraphBuilder {
+    /// The graph of a program that has just started.
+    pub fn new() -> GraphBuilder {
+        let mut graph = Graph::default();
+        let edges = Edges::new(&mut graph);
+        GraphBuilder { graph, edges }
+    }
+
+    /// The graph so far.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// The graph.
+    pub fn into_graph(self) -> Graph {
+        self.graph
+    }
+}
+
+impl Consumer for GraphBuilder {
+    fn accesses(&mut self, strand: &Strand, set: &AccessSet) -> Result<(), Error> {
+        let erasures = self.graph.erasures.len();
+        let node = &mut self.graph.nodes[self.edges.current(strand.task).index()];
+        node.strand = Some(strand.id);
+        node.isolated = strand.isolated;
+        node.accesses.extend(set.runs().map(|run| NodeAccess { run, erasures }));
+        Ok(())
+    }
+
+    fn event(&mut self, step: &Step<'_>) -> Result<(), Error> {
+        self.edges.step(step, &mut self.graph);
+        Ok(())
+    }
+
+    fn erase(&mut self, bytes: Bytes) -> Result<(), Error> {
+        self.graph.erasures.push(bytes);
+        Ok(())
+    }
+}

@@ -1,0 +1,391 @@
+//! The access history: who touched these bytes last?
+//!
+//! A line of 64 bytes is a short list of *segments*: disjoint masks of bytes that were treated alike,
+//! with the last writer and the accesses since. A line treated alike, the common case in array code, is
+//! one segment, kept in place: 24 bytes.
+//!
+//! ```text
+//!   page (4 KiB of memory): 64 lines
+//!   ┌──────┬────────┬──────┬──────┐
+//!   │ mask │ writer │ list │ more ├──► further segments, if the line was not treated alike
+//!   └──────┴────────┴──┬───┴──────┘
+//!      8       8     4 │    4 bytes
+//!                      └──► readers since the write (see `lists`)
+//! ```
+//!
+//! A new access is compared with what its bytes' segments remember, then remembered itself. What it
+//! covers is dropped: if `a` precedes `b`, and all that conflicts with `a` conflicts with `b`, then
+//! whatever later is parallel to `a` is parallel to `b` too, for a path from `b` would be one from `a`.
+//! So per byte no race is missed, and all that are found are races. Once a byte is racy, not every
+//! further race on it is found.
+//!
+//! Finding out whether a reader can be dropped costs a query, and keeping it is never wrong: only
+//! the latest is asked about, and all of them whenever their number has doubled.
+
+mod lists;
+mod record;
+
+pub(crate) use record::Record;
+
+use rustc_hash::FxHashMap;
+
+use crate::bytes::{Bytes, Location};
+use crate::ids::StrandId;
+use crate::order::Readers;
+use lists::{List, Lists};
+
+/// What the history asks, and tells, while it takes in the accesses of a strand.
+pub(crate) trait Judge {
+    /// Does `strand` precede the strand of the accesses?
+    fn precedes(&mut self, strand: StrandId) -> bool;
+
+    /// The two are parallel and conflict.
+    fn race(&mut self, first: Record, second: Record, location: Location);
+}
+
+/// What was done to some bytes, as far as it can matter.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct State {
+    /// The last write outside of isolated sections, or [`Record::NO_WRITE`].
+    writer: Record,
+    /// The accesses that it does not cover.
+    list: List,
+}
+
+const UNTOUCHED: State = State { writer: Record::NO_WRITE, list: List::EMPTY };
+
+#[derive(Clone, Copy)]
+struct Segment {
+    mask: u64,
+    state: State,
+}
+
+/// A line's first segment in place, and the number of its entry in `History::more`, or 0.
+#[derive(Clone, Copy)]
+struct Line {
+    mask: u64,
+    writer: Record,
+    list: List,
+    more: u32,
+}
+
+const _: () = assert!(size_of::<Line>() == 24);
+
+const EMPTY_LINE: Line = Line { mask: 0, writer: Record::NO_WRITE, list: List::EMPTY, more: 0 };
+
+impl Line {
+    fn first(&self) -> Segment {
+        Segment { mask: self.mask, state: State { writer: self.writer, list: self.list } }
+    }
+
+    fn set_first(&mut self, segment: Segment) {
+        (self.mask, self.writer, self.list) = (segment.mask, segment.state.writer, segment.state.list);
+    }
+}
+
+const PAGE_LINES: u64 = 64;
+type Page = [Line; PAGE_LINES as usize];
+
+/// The last transitions from one state to another, so that lines treated alike are judged once.
+#[derive(Clone, Copy)]
+struct Transition {
+    from: State,
+    access: Record,
+    to: State,
+}
+
+const MEMO: usize = 64;
+
+/// See the module's documentation.
+pub(crate) struct History {
+    readers: Readers,
+    index: FxHashMap<u64, u32>,
+    /// Boxed, so that a growing history does not copy its pages.
+    #[expect(clippy::vec_box)]
+    pages: Vec<Box<Page>>,
+    free_pages: Vec<u32>,
+    /// The page last looked up.
+    last: Option<(u64, u32)>,
+    /// Entry 0 is not used.
+    more: Vec<Vec<Segment>>,
+    free_more: Vec<u32>,
+    lists: Lists,
+    memo: Box<[Option<Transition>; MEMO]>,
+    scratch: Vec<Segment>,
+}
+
+impl History {
+    pub(crate) fn new(readers: Readers) -> History {
+        History {
+            readers,
+            index: FxHashMap::default(),
+            pages: Vec::new(),
+            free_pages: Vec::new(),
+            last: None,
+            more: vec![Vec::new()],
+            free_more: Vec::new(),
+            lists: Lists::new(),
+            memo: Box::new([None; MEMO]),
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Compares an access with what is remembered of its bytes, and remembers it.
+    pub(crate) fn access(&mut self, at: Location, access: Record, judge: &mut impl Judge) {
+        let page = self.page(at.line / PAGE_LINES);
+        let slot = (at.line % PAGE_LINES) as usize;
+        let line = self.pages[page][slot];
+        let covered = line.mask & !at.mask == 0;
+        let alike = line.mask == at.mask || line.mask == 0 || (covered && access.is_plain_write());
+        if line.more == 0 && alike {
+            let hit = Location { mask: line.mask, ..at };
+            let state = self.transition(line.first().state, access, hit, judge);
+            self.pages[page][slot].set_first(Segment { mask: at.mask, state });
+        } else {
+            self.access_segments(page, slot, at, access, judge);
+        }
+    }
+
+    /// The general case of [`History::access`]: segments that overlap the access partly are split.
+    fn access_segments(
+        &mut self,
+        page: usize,
+        slot: usize,
+        at: Location,
+        access: Record,
+        judge: &mut impl Judge,
+    ) {
+        let mut before = std::mem::take(&mut self.scratch);
+        self.take_segments(page, slot, &mut before);
+        let mut after = Vec::with_capacity(before.len() + 2);
+        let mut rest = at.mask;
+        for segment in &before {
+            let hit = segment.mask & at.mask;
+            rest &= !hit;
+            if hit != segment.mask {
+                join(&mut after, Segment { mask: segment.mask & !hit, state: segment.state });
+            }
+            if hit != 0 {
+                let location = Location { mask: hit, ..at };
+                let state = self.transition(segment.state, access, location, judge);
+                join(&mut after, Segment { mask: hit, state });
+            }
+        }
+        if rest != 0 {
+            let location = Location { mask: 0, ..at };
+            let state = self.transition(UNTOUCHED, access, location, judge);
+            join(&mut after, Segment { mask: rest, state });
+        }
+        self.put_segments(page, slot, &after);
+        before.clear();
+        self.scratch = before;
+    }
+
+    fn transition(&mut self, from: State, access: Record, at: Location, judge: &mut impl Judge) -> State {
+        let slot = memo_slot(from, access);
+        if let Some(known) = self.memo[slot]
+            && known.from == from
+            && known.access == access
+        {
+            return known.to;
+        }
+        let mut raced = false;
+        let mut check = |earlier: Record| {
+            if earlier.conflicts(access) && !judge.precedes(earlier.strand()) {
+                judge.race(earlier, access, at);
+                raced = true;
+            }
+        };
+        if from.writer != Record::NO_WRITE {
+            check(from.writer);
+        }
+        for earlier in self.lists.iter(from.list) {
+            check(earlier);
+        }
+        let to = if access.is_plain_write() {
+            State { writer: access, list: List::EMPTY }
+        } else {
+            State { writer: from.writer, list: self.remember(from.list, access, judge) }
+        };
+        // A race is reported for every location, so only race-free transitions are taken from memory.
+        self.memo[slot] = (!raced).then_some(Transition { from, access, to });
+        to
+    }
+
+    /// The list with `access` in it, and without some that it covers.
+    fn remember(&mut self, list: List, access: Record, judge: &mut impl Judge) -> List {
+        match self.readers {
+            Readers::One => {
+                let same = self.lists.iter(list).find(|earlier| earlier.same_class(access));
+                match same {
+                    Some(earlier) if !judge.precedes(earlier.strand()) => list,
+                    Some(earlier) => {
+                        let list = self.lists.without(list, |record| record == earlier);
+                        self.lists.cons(access, list)
+                    }
+                    None => self.lists.cons(access, list),
+                }
+            }
+            Readers::Antichain => {
+                let mut list = list;
+                while let Some((latest, older)) = self.lists.head(list) {
+                    if !access.covers(latest) || !judge.precedes(latest.strand()) {
+                        break;
+                    }
+                    list = older;
+                }
+                let len = self.lists.len(list);
+                if len >= 8 && len.is_power_of_two() {
+                    list = self
+                        .lists
+                        .without(list, |earlier| access.covers(earlier) && judge.precedes(earlier.strand()));
+                }
+                self.lists.cons(access, list)
+            }
+        }
+    }
+
+    /// The bytes become other memory.
+    pub(crate) fn erase(&mut self, bytes: Bytes) {
+        if bytes.is_empty() {
+            return;
+        }
+        let first = bytes.start() / (PAGE_LINES * crate::LINE_BYTES);
+        let last = (bytes.end() - 1) / (PAGE_LINES * crate::LINE_BYTES);
+        // Walk the smaller of the two: the pages of the range or the pages there are.
+        let pages: Vec<u64> = if last - first >= self.index.len() as u64 {
+            self.index.keys().copied().filter(|page| (first..=last).contains(page)).collect()
+        } else {
+            (first..=last).filter(|page| self.index.contains_key(page)).collect()
+        };
+        for number in pages {
+            self.erase_in_page(number, bytes);
+        }
+    }
+
+    fn erase_in_page(&mut self, number: u64, bytes: Bytes) {
+        let Some(page) = self.index.get(&number).map(|&page| page as usize) else { return };
+        let page_bytes = PAGE_LINES * crate::LINE_BYTES;
+        let start = bytes.start().max(number * page_bytes);
+        let end = bytes.end().min((number * page_bytes).saturating_add(page_bytes));
+        let Ok(part) = Bytes::new(start, end - start) else { return };
+        let mut segments = Vec::new();
+        for (line, mask) in part.lines() {
+            let slot = (line % PAGE_LINES) as usize;
+            segments.clear();
+            self.take_segments(page, slot, &mut segments);
+            for segment in &mut segments {
+                segment.mask &= !mask;
+            }
+            segments.retain(|segment| segment.mask != 0);
+            self.put_segments(page, slot, &segments);
+        }
+        if part.len() == page_bytes {
+            self.index.remove(&number);
+            self.free_pages.push(page as u32);
+            self.last = None;
+        }
+    }
+
+    /// Everything so far precedes everything to come.
+    pub(crate) fn clear(&mut self) {
+        self.index.clear();
+        self.pages.clear();
+        self.free_pages.clear();
+        self.last = None;
+        self.more.truncate(1);
+        self.free_more.clear();
+        self.lists.clear();
+        self.memo.fill(None);
+    }
+
+    /// To be called between strands: drops what no line remembers any more.
+    pub(crate) fn tidy(&mut self) {
+        if !self.lists.wants_collection() {
+            return;
+        }
+        let (pages, more) = (&mut self.pages, &mut self.more);
+        self.lists.collect(|visit| {
+            for line in pages.iter_mut().flat_map(|page| page.iter_mut()) {
+                visit(&mut line.list);
+            }
+            for segment in more.iter_mut().flatten() {
+                visit(&mut segment.state.list);
+            }
+        });
+        self.memo.fill(None);
+    }
+
+    /// Bytes of memory held.
+    pub(crate) fn memory(&self) -> usize {
+        self.pages.len() * size_of::<Page>()
+            + self.more.iter().map(|segments| segments.capacity() * size_of::<Segment>()).sum::<usize>()
+            + self.lists.memory()
+    }
+
+    // ---- pages and segments ------------------------------------------------------------------
+
+    #[inline]
+    fn page(&mut self, number: u64) -> usize {
+        match self.last {
+            Some((last, page)) if last == number => page as usize,
+            _ => self.find_page(number),
+        }
+    }
+
+    fn find_page(&mut self, number: u64) -> usize {
+        let page = *self.index.entry(number).or_insert_with(|| match self.free_pages.pop() {
+            Some(page) => page,
+            None => {
+                self.pages.push(Box::new([EMPTY_LINE; PAGE_LINES as usize]));
+                self.pages.len() as u32 - 1
+            }
+        });
+        self.last = Some((number, page));
+        page as usize
+    }
+
+    /// Moves the segments of a line into `into`; the line is empty afterwards.
+    fn take_segments(&mut self, page: usize, slot: usize, into: &mut Vec<Segment>) {
+        let line = std::mem::replace(&mut self.pages[page][slot], EMPTY_LINE);
+        if line.mask != 0 {
+            into.push(line.first());
+        }
+        if line.more != 0 {
+            into.append(&mut self.more[line.more as usize]);
+            self.free_more.push(line.more);
+        }
+    }
+
+    fn put_segments(&mut self, page: usize, slot: usize, segments: &[Segment]) {
+        let Some((&first, rest)) = segments.split_first() else { return };
+        let more = if rest.is_empty() {
+            0
+        } else {
+            let at = self.free_more.pop().unwrap_or_else(|| {
+                self.more.push(Vec::new());
+                self.more.len() as u32 - 1
+            });
+            self.more[at as usize].extend_from_slice(rest);
+            at
+        };
+        let line = &mut self.pages[page][slot];
+        line.set_first(first);
+        line.more = more;
+    }
+}
+
+/// Adds a segment, to one of the same state if there is one.
+fn join(segments: &mut Vec<Segment>, new: Segment) {
+    match segments.iter_mut().find(|segment| segment.state == new.state) {
+        Some(segment) => segment.mask |= new.mask,
+        None => segments.push(new),
+    }
+}
+
+fn memo_slot(from: State, access: Record) -> usize {
+    use std::hash::{Hash, Hasher};
+    let mut hasher = rustc_hash::FxHasher::default();
+    (from.writer, from.list, access).hash(&mut hasher);
+    (hasher.finish() >> 58) as usize
+}

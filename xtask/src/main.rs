@@ -1,2 +1,63 @@
-//! DagSan tasks.
-fn main() {}
+//! `cargo xtask`: DagSan's own tasks, in Rust so that they run wherever the project builds.
+//!
+//! This file only dispatches. A new task is a module, a variant of [`Task`] and an arm of [`run`].
+
+mod bench;
+mod test;
+mod tidy;
+
+use std::env;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::{ColorChoice, Parser, Subcommand};
+
+/// DagSan's own tasks.
+#[derive(Debug, Parser)]
+#[command(name = "xtask", bin_name = "cargo xtask", color = ColorChoice::Never)]
+struct Cli {
+    #[command(subcommand)]
+    task: Task,
+}
+
+/// What can be asked for.
+#[derive(Debug, Subcommand)]
+enum Task {
+    /// Run everything that must pass before a commit, and stop at the first failure
+    Test(test::Args),
+    /// Measure and print
+    #[command(subcommand)]
+    Bench(bench::Bench),
+    /// Check what compilers do not: file heads and lengths, leftovers, links, pages of engines
+    Tidy,
+}
+
+fn main() -> ExitCode {
+    match run(Cli::parse().task) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Not by returning it from `main`: with RUST_BACKTRACE set, that prints a backtrace of
+            // xtask under every failed test.
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(task: Task) -> Result<()> {
+    let root = repository_root()?;
+    match task {
+        Task::Test(args) => test::run(&root, args),
+        Task::Bench(bench) => bench::run(&bench),
+        Task::Tidy => tidy::run(&root),
+    }
+}
+
+/// The directory of the workspace, wherever the command was started.
+fn repository_root() -> Result<PathBuf> {
+    // Cargo sets the variable for what it runs; the path of the build serves a bare binary.
+    let manifest = env::var("CARGO_MANIFEST_DIR").unwrap_or_else(|_| env!("CARGO_MANIFEST_DIR").to_owned());
+    let parent = PathBuf::from(&manifest).parent().map(PathBuf::from);
+    parent.with_context(|| format!("{manifest} has no parent; start xtask with `cargo xtask`"))
+}

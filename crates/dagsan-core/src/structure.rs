@@ -309,7 +309,14 @@ impl Structure {
                 (scope.running, scope.escapes) = (0, false);
             }
             None => {
-                self.scopes.push(Scope { kind, below, finish, tasks: Vec::new(), running: 0, escapes: false });
+                self.scopes.push(Scope {
+                    kind,
+                    below,
+                    finish,
+                    tasks: Vec::new(),
+                    running: 0,
+                    escapes: false,
+                });
             }
         }
         self.tasks[task.index()].top = Some(id);

@@ -1,1 +1,20 @@
 //! Random task programs, and the judge of order engines.
+//!
+//! A [`Program`] is a tree of task constructs and memory accesses. [`generate()`] makes one from a seed,
+//! [`run()`] executes it serially and sends its events and accesses to a [`dagsan_core::Stream`],
+//! [`shrink()`] makes a failing one small, and its text form ([`Program::parse`], `Display`) keeps it as
+//! a regression test.
+
+mod generate;
+mod mix;
+mod pool;
+mod program;
+mod run;
+mod shrink;
+mod text;
+
+pub use generate::{Size, generate};
+pub use program::{Class, Program, Stmt, UnknownClass, Walk};
+pub use run::{Ignore, Outcome, run};
+pub use shrink::shrink;
+pub use text::{MAX_DEPTH, ParseError};

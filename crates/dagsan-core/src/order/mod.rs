@@ -5,10 +5,21 @@
 //! [`ENGINES`] what it supports. The detector turns what an engine does not support into an error that
 //! names those that do: an engine never guesses.
 
+mod bags;
 pub mod closure;
+pub mod dag;
+pub mod drdp;
+pub mod esp_bags;
+pub mod multibags;
+pub mod sf_order;
+mod sp;
 mod strands;
+mod tasks;
+mod union_find;
+pub mod vector_clock;
 
 pub(crate) use strands::Strands;
+use tasks::Tasks;
 
 use crate::error::Error;
 use crate::event::Construct;
@@ -160,15 +171,71 @@ const EVERYTHING: &[Construct] =
     &[AsyncFinish, SpawnSync, StructuredFuture, GeneralFuture, Promise, Isolated, Region];
 
 /// All engines, the default first.
-pub static ENGINES: &[Engine] = &[Engine {
-    name: "closure",
-    summary: "transitive closure of the whole graph: slow, and obviously right",
-    constructs: EVERYTHING,
-    depth_first: false,
-    isolation: Isolation::Ordered,
-    readers: Readers::Antichain,
-    build: |_| Box::new(closure::Closure::new()),
-}];
+pub static ENGINES: &[Engine] = &[
+    Engine {
+        name: "dag",
+        summary: "series-parallel order and knowledge of non-tree joins: everything",
+        constructs: EVERYTHING,
+        depth_first: false,
+        isolation: Isolation::Ordered,
+        readers: Readers::Antichain,
+        build: |_| Box::new(dag::Dag::new()),
+    },
+    Engine {
+        name: "esp-bags",
+        summary: "S-bags and P-bags: async/finish, spawn/sync, isolated; serial",
+        constructs: &[AsyncFinish, SpawnSync, Isolated],
+        depth_first: true,
+        isolation: Isolation::MutualExclusion,
+        readers: Readers::One,
+        build: |_| Box::new(esp_bags::EspBags::new()),
+    },
+    Engine {
+        name: "multibags",
+        summary: "bags with structured futures; serial",
+        constructs: &[AsyncFinish, SpawnSync, Isolated, StructuredFuture],
+        depth_first: true,
+        isolation: Isolation::MutualExclusion,
+        readers: Readers::Antichain,
+        build: |_| Box::new(multibags::MultiBags::new()),
+    },
+    Engine {
+        name: "drdp",
+        summary: "program structure tree and non-tree joins: futures and promises",
+        constructs: &[AsyncFinish, SpawnSync, Isolated, StructuredFuture, GeneralFuture, Promise],
+        depth_first: false,
+        isolation: Isolation::MutualExclusion,
+        readers: Readers::Antichain,
+        build: |options| Box::new(drdp::Drdp::new(options)),
+    },
+    Engine {
+        name: "sf-order",
+        summary: "order-maintenance lists and future bitmaps: spawn/sync and structured futures",
+        constructs: &[SpawnSync, StructuredFuture],
+        depth_first: false,
+        isolation: Isolation::Ordered,
+        readers: Readers::Antichain,
+        build: |_| Box::new(sf_order::SfOrder::new()),
+    },
+    Engine {
+        name: "vector-clock",
+        summary: "a clock per task, for comparison: everything, at n² cost",
+        constructs: EVERYTHING,
+        depth_first: false,
+        isolation: Isolation::Ordered,
+        readers: Readers::Antichain,
+        build: |_| Box::new(vector_clock::VectorClock::new()),
+    },
+    Engine {
+        name: "closure",
+        summary: "transitive closure of the whole graph: slow, and obviously right",
+        constructs: EVERYTHING,
+        depth_first: false,
+        isolation: Isolation::Ordered,
+        readers: Readers::Antichain,
+        build: |_| Box::new(closure::Closure::new()),
+    },
+];
 
 /// The engine that is used unless another is asked for.
 pub fn default_engine() -> &'static Engine {

@@ -33,6 +33,10 @@ impl<T> Strands<T> {
         self.base + self.entries.len() as u32
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
     pub(crate) fn forget(&mut self) {
         self.entries.clear();
     }

@@ -8,6 +8,8 @@
 //!   [ flag |  parent ]      a root is its own parent
 //! ```
 
+use crate::error::Error;
+
 /// Disjoint sets of the numbers `0, 1, 2, …`.
 #[derive(Debug, Default)]
 pub(crate) struct UnionFind {
@@ -22,11 +24,13 @@ impl UnionFind {
     }
 
     /// Adds the next number, as a set of its own.
-    pub(crate) fn push(&mut self, flag: bool) -> u32 {
+    pub(crate) fn push(&mut self, flag: bool) -> Result<(), Error> {
         let number = self.entries.len() as u32;
-        debug_assert!(number < FLAG);
+        if number & FLAG != 0 {
+            return Err(Error::TooMany("tasks for disjoint sets (2^31)"));
+        }
         self.entries.push(number | if flag { FLAG } else { 0 });
-        number
+        Ok(())
     }
 
     /// The root of the set that `number` is in.
@@ -81,7 +85,7 @@ mod tests {
     fn a_union_takes_the_flag_of_its_first_side() {
         let mut sets = UnionFind::new();
         for flag in [true, false, false, true] {
-            sets.push(flag);
+            sets.push(flag).unwrap();
         }
         sets.union(1, 3);
         assert!(!sets.flag(3));

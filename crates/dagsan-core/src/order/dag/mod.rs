@@ -1,0 +1,189 @@
+//! `dag`, the default: every construct, in any order of delivery.
+//!
+//! Let SP be the order of the series-parallel skeleton (async/finish, spawn/sync; see [`super::sp`]), and
+//! call all other joins *non-tree*: get of a future, get of a promise, await, ewait, the order of
+//! isolated sections, and syncs that something passes by ([`crate::structure`]). Each comes from a *set
+//! event*: a set, the end of a task, the end of an isolated section. Every strand has its *knowledge*:
+//! the set events that reach it by a path whose first non-tree edge leaves them. Then
+//!
+//! ```text
+//!   a precedes b   <=>   a SP-precedes b,
+//!                        or some set event s known to b has a SP-before or at s
+//! ```
+//!
+//! Proof: a path from `a` to `b` without non-tree edges is SP-precedence. Otherwise take its first
+//! non-tree edge, which leaves a set event `s`: up to there the path is SP, and what follows makes
+//! `s` known to `b`. The other direction is clear.
+//!
+//! Knowledge is inherited at a spawn, extended at a get, merged at a join ([`knowledge`]). In
+//! programs without non-tree joins it is empty, and a query is one comparison of SP positions.
+//!
+//! Strand numbers grow along paths: a strand that was not yet delivered when a set event happened
+//! does not precede it, which ends most searches early.
+
+mod knowledge;
+
+use super::sp::{Position, SeriesParallel};
+use super::{Order, Strands, Tasks, Visits};
+use crate::error::Error;
+use crate::event::Event;
+use crate::ids::{ScopeId, StrandId, TaskId};
+use crate::structure::{Phase, Step};
+use knowledge::{Knowledge, Known, SetEvent};
+
+/// Where a task is, or was when it ended.
+#[derive(Debug, Clone, Copy)]
+struct Task {
+    at: Position,
+    known: Known,
+    /// For an ended task: strands from this number on came later.
+    clock: u32,
+}
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub struct Dag {
+    sp: SeriesParallel,
+    knowledge: Knowledge,
+    tasks: Tasks<Task>,
+    /// Where the closing of each open scope leads.
+    ends: Vec<Position>,
+    sets: Vec<Option<SetEvent>>,
+    isolated: Option<SetEvent>,
+    strands: Strands<Position>,
+    now: Task,
+    /// Room for the set events and the knowledge that a join brings.
+    events: Vec<SetEvent>,
+    merged: Vec<Known>,
+}
+
+impl Default for Dag {
+    fn default() -> Dag {
+        Dag::new()
+    }
+}
+
+impl Dag {
+    /// At the start of a program.
+    pub fn new() -> Dag {
+        let sp = SeriesParallel::new();
+        let main = Task { at: sp.start(), known: Known::NOTHING, clock: 0 };
+        Dag {
+            knowledge: Knowledge::new(),
+            tasks: Tasks::new(main),
+            ends: Vec::new(),
+            sets: Vec::new(),
+            isolated: None,
+            strands: Strands::new(),
+            now: main,
+            events: Vec::new(),
+            merged: Vec::new(),
+            sp,
+        }
+    }
+
+    /// What happens at this point of `task` is a set event.
+    fn set_event(&self, task: TaskId) -> SetEvent {
+        let Task { at, known, .. } = self.tasks[task];
+        SetEvent { at, clock: self.strands.next(), known }
+    }
+
+    fn open(&mut self, task: TaskId, scope: ScopeId) {
+        let end = self.sp.open(self.tasks[task].at);
+        if self.ends.len() <= scope.index() {
+            self.ends.resize(scope.index() + 1, end);
+        }
+        self.ends[scope.index()] = end;
+    }
+
+    fn join(&mut self, step: &Step<'_>) {
+        let by = step.event.task();
+        if let Some(scope) = step.closed {
+            self.tasks[by].at = self.ends[scope.index()];
+            // Tree joins bring the knowledge of the tasks that are joined.
+            let own = self.tasks[by].known;
+            let known = step.joined.iter().map(|&task| self.tasks[task].known);
+            self.merged.extend(known.filter(|&known| known != own));
+        }
+        for &task in step.cross {
+            let Task { at, known, clock } = self.tasks[task];
+            self.events.push(SetEvent { at, clock, known });
+        }
+        match step.event {
+            Event::PromiseGet { promise, .. } if !step.implied => {
+                self.events.extend(self.sets[promise.index()]);
+            }
+            Event::IsolatedBegin { .. } => self.events.extend(self.isolated),
+            _ => {}
+        }
+        if step.closed.is_some() || !self.events.is_empty() {
+            let Task { at, known, .. } = self.tasks[by];
+            self.tasks[by].known =
+                self.knowledge.extend(&self.sp, at, known, &mut self.events, &mut self.merged);
+        }
+    }
+
+    /// All that was precedes all that comes: only the main task and its open scopes stay.
+    fn forget(&mut self, step: &Step<'_>) {
+        self.sp.clear();
+        self.knowledge.clear();
+        self.tasks.forget(Task { at: self.sp.start(), known: Known::NOTHING, clock: 0 });
+        for &scope in step.open_scopes {
+            self.open(TaskId::MAIN, scope);
+        }
+        // Older sets stay in `sets`: a get of one is implied.
+        self.isolated = None;
+        self.strands.forget();
+    }
+}
+
+impl Order for Dag {
+    fn event(&mut self, step: &Step<'_>) -> Result<(), Error> {
+        let by = step.event.task();
+        if let Some(scope) = step.opened {
+            self.open(by, scope);
+        }
+        match step.event {
+            Event::Spawn { .. } => {
+                let (child, rest) = self.sp.fork(self.tasks[by].at);
+                let known = self.tasks[by].known;
+                self.tasks.push(Task { at: child, known, clock: 0 });
+                self.tasks[by].at = rest;
+            }
+            Event::TaskEnd { .. } => self.tasks[by].clock = self.strands.next(),
+            Event::PromiseNew { .. } => self.sets.push(None),
+            Event::PromiseSet { promise, .. } => self.sets[promise.index()] = Some(self.set_event(by)),
+            Event::IsolatedEnd { .. } => self.isolated = Some(self.set_event(by)),
+            _ => self.join(step),
+        }
+        if step.phase == Phase::Quiesced {
+            self.forget(step);
+        }
+        Ok(())
+    }
+
+    fn now(&mut self, strand: StrandId, task: TaskId) {
+        self.now = self.tasks[task];
+        self.strands.enter(strand, self.now.at);
+    }
+
+    #[inline]
+    fn precedes(&mut self, a: StrandId) -> bool {
+        let at = self.strands[a];
+        at == self.now.at
+            || self.sp.precedes(at, self.now.at)
+            || (self.now.known != Known::NOTHING && self.knowledge.reaches(&self.sp, a, at, self.now.known))
+    }
+
+    fn memory(&self) -> usize {
+        self.sp.memory()
+            + self.knowledge.memory()
+            + self.strands.memory()
+            + self.tasks.memory()
+            + self.sets.capacity() * size_of::<Option<SetEvent>>()
+    }
+
+    fn visits(&self) -> Option<Visits> {
+        Some(self.knowledge.visits())
+    }
+}

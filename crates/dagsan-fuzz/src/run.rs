@@ -1,0 +1,483 @@
+//! The serial scheduler: runs a program depth first and tells a stream about it.
+//!
+//! As in DRDP (paper 000, section 4.2): a created task runs at once. A task that cannot go on is
+//! suspended, and the task under it on the run stack goes on: its parent, or whoever resumed it. A set
+//! resumes the tasks that wait for the promise, in the order in which they came to wait, before the
+//! setter continues. Tasks that wait for anything else (a future, a finish, a sync, a region, an isolated
+//! section) are looked at when the running task ends or is suspended.
+//!
+//! ```text
+//!   stack     tasks that can run; only the top does      main ── t1 ── t4 ── t5 (running)
+//!   waiting   suspended tasks, oldest first              t2: promise 0, t3: end of its finish
+//! ```
+//!
+//! One schedule per program: the others are not explored. All state is on the heap, so nesting costs
+//! no native stack.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use dagsan_core::{
+    AccessKind, AccessSet, Bytes, Consumer, Error, Event, PromiseId, RegionId, Step, Strand, Stream, TaskId,
+    TaskKind,
+};
+
+use crate::program::{Program, Stmt};
+
+/// What a run came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Outcome {
+    /// Did tasks remain that wait for what never comes? The stream has then got a legal part of a run.
+    pub deadlock: bool,
+    /// How many tasks were started, the main task included.
+    pub tasks: u32,
+    /// How many events were sent.
+    pub events: u64,
+    /// How many reads, writes and frees were executed.
+    pub accesses: u64,
+}
+
+/// A consumer that does nothing: for running a program only.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Ignore;
+
+impl Consumer for Ignore {
+    fn accesses(&mut self, _: &Strand, _: &AccessSet) -> Result<(), Error> {
+        Ok(())
+    }
+    fn event(&mut self, _: &Step<'_>) -> Result<(), Error> {
+        Ok(())
+    }
+    fn erase(&mut self, _: Bytes) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+/// Runs `program` and sends its events and accesses to `stream`, which must be new. Errors are the
+/// consumer's: the runner's own events are always right.
+pub fn run<C: Consumer>(program: &Program, stream: &mut Stream<C>) -> Result<Outcome, Error> {
+    let mut runner = Runner {
+        stream,
+        set: AccessSet::new(),
+        tasks: vec![Task::new(&program.body, 0)],
+        stack: vec![TaskId::MAIN],
+        waiting: Vec::new(),
+        finishes: vec![0],
+        promises: BTreeMap::new(),
+        futures: BTreeMap::new(),
+        regions: BTreeMap::new(),
+        isolated: None,
+        outcome: Outcome { tasks: 1, ..Outcome::default() },
+    };
+    runner.declare_names(program)?;
+    runner.run()
+}
+
+/// What a body is the body of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Task,
+    Call,
+    /// A finish, by its index in [`Runner::finishes`].
+    Finish(usize),
+    Isolated,
+    /// An isolated section inside another.
+    Plain,
+}
+
+/// A body being executed.
+#[derive(Debug)]
+struct Frame<'p> {
+    body: &'p [Stmt],
+    next: usize,
+    kind: Kind,
+    /// The innermost finish.
+    finish: usize,
+    /// How many frames the task has up to that of the innermost procedure instance.
+    procedure: usize,
+}
+
+#[derive(Debug)]
+struct Task<'p> {
+    frames: Vec<Frame<'p>>,
+    /// The innermost finish around it.
+    finish: usize,
+    /// The spawns that no sync or finish has joined, with the number of frames at the spawn.
+    unsynced: Vec<(TaskId, usize)>,
+    /// The name of the region it was posted to.
+    region: Option<u32>,
+    ended: bool,
+}
+
+impl<'p> Task<'p> {
+    fn new(body: &'p [Stmt], finish: usize) -> Task<'p> {
+        let frame = Frame { body, next: 0, kind: Kind::Task, finish, procedure: 1 };
+        Task { frames: vec![frame], finish, unsynced: Vec::new(), region: None, ended: false }
+    }
+}
+
+#[derive(Debug)]
+struct Promise {
+    id: PromiseId,
+    set: bool,
+}
+
+#[derive(Debug)]
+struct Region {
+    id: RegionId,
+    /// How many tasks were posted and not joined through the region.
+    unjoined: usize,
+    /// Those of them that have ended, in the order of their ends.
+    ended: VecDeque<TaskId>,
+}
+
+/// Why a task is suspended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wait {
+    Promise(u32),
+    Future(u32),
+    Finish(usize),
+    Sync,
+    Await(u32),
+    Ewait(u32),
+    Isolated,
+}
+
+/// How a step of a task went.
+enum Went {
+    On,
+    /// Not at all: the same step is to be tried again.
+    Blocked(Wait),
+    Ended,
+}
+
+struct Runner<'p, 's, C> {
+    stream: &'s mut Stream<C>,
+    /// The accesses of the running strand. One set is enough: it is delivered before every switch.
+    set: AccessSet,
+    tasks: Vec<Task<'p>>,
+    stack: Vec<TaskId>,
+    waiting: Vec<(TaskId, Wait)>,
+    /// How many tasks run in each finish; the first is the implicit one, without the main task.
+    finishes: Vec<u32>,
+    promises: BTreeMap<u32, Promise>,
+    futures: BTreeMap<u32, TaskId>,
+    regions: BTreeMap<u32, Region>,
+    isolated: Option<TaskId>,
+    outcome: Outcome,
+}
+
+impl<'p, C: Consumer> Runner<'p, '_, C> {
+    /// The main task creates every promise and region that the program mentions.
+    fn declare_names(&mut self, program: &Program) -> Result<(), Error> {
+        let task = TaskId::MAIN;
+        for stmt in program.walk() {
+            match *stmt {
+                Stmt::Set(name) | Stmt::Get(name) if !self.promises.contains_key(&name) => {
+                    let id = PromiseId(self.promises.len() as u32);
+                    self.promises.insert(name, Promise { id, set: false });
+                    self.emit(Event::PromiseNew { task, promise: id })?;
+                }
+                Stmt::Post(name, _) | Stmt::Await(name) | Stmt::Ewait(name)
+                    if !self.regions.contains_key(&name) =>
+                {
+                    let id = RegionId(self.regions.len() as u32);
+                    self.regions.insert(name, Region { id, unjoined: 0, ended: VecDeque::new() });
+                    self.emit(Event::RegionNew { task, region: id })?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn run(mut self) -> Result<Outcome, Error> {
+        while let Some(&task) = self.stack.last() {
+            match self.step(task)? {
+                Went::On => continue,
+                Went::Ended => _ = self.stack.pop(),
+                Went::Blocked(wait) => {
+                    self.deliver(task)?;
+                    self.stack.pop();
+                    self.waiting.push((task, wait));
+                }
+            }
+            self.wake(Self::is_over);
+        }
+        self.outcome.deadlock = !self.waiting.is_empty();
+        Ok(self.outcome)
+    }
+
+    /// Puts the suspended tasks for which `over` holds on top of the stack, the oldest topmost. Each
+    /// tries its step again, and may find that one before it was faster.
+    fn wake(&mut self, over: impl Fn(&Self, TaskId, Wait) -> bool) {
+        if self.waiting.is_empty() {
+            return;
+        }
+        let mut waiting = std::mem::take(&mut self.waiting);
+        let from = self.stack.len();
+        waiting.retain(|&(task, wait)| {
+            let over = over(self, task, wait);
+            if over {
+                self.stack.push(task);
+            }
+            !over
+        });
+        self.stack[from..].reverse();
+        self.waiting = waiting;
+    }
+
+    /// Has what the task waits for come true?
+    fn is_over(&self, task: TaskId, wait: Wait) -> bool {
+        match wait {
+            Wait::Promise(name) => self.promises.get(&name).is_some_and(|promise| promise.set),
+            Wait::Future(name) => self.ended_future(name).is_some(),
+            Wait::Finish(finish) => self.finishes[finish] == 0,
+            Wait::Sync => !self.spawns_run(task),
+            Wait::Await(name) => {
+                self.regions.get(&name).is_none_or(|region| region.unjoined == region.ended.len())
+            }
+            Wait::Ewait(name) => {
+                self.regions.get(&name).is_none_or(|region| region.unjoined == 0 || !region.ended.is_empty())
+            }
+            Wait::Isolated => self.isolated.is_none(),
+        }
+    }
+
+    // ---- one step --------------------------------------------------------------------------------
+
+    /// Executes the next statement of the task, or the end of its innermost body.
+    fn step(&mut self, task: TaskId) -> Result<Went, Error> {
+        let Some(frame) = self.tasks[task.index()].frames.last() else { return Ok(Went::Ended) };
+        let body = frame.body;
+        let Some(stmt) = body.get(frame.next) else { return self.end_of_body(task, frame.kind) };
+        if let Some(wait) = self.must_wait(task, stmt) {
+            return Ok(Went::Blocked(wait));
+        }
+        if let Some(frame) = self.tasks[task.index()].frames.last_mut() {
+            frame.next += 1;
+        }
+        self.execute(task, stmt)?;
+        Ok(Went::On)
+    }
+
+    fn must_wait(&self, task: TaskId, stmt: &Stmt) -> Option<Wait> {
+        let wait = match *stmt {
+            Stmt::Get(name) => Wait::Promise(name),
+            Stmt::GetFuture(name) => Wait::Future(name),
+            Stmt::Sync => Wait::Sync,
+            Stmt::Await(name) => Wait::Await(name),
+            Stmt::Ewait(name) => Wait::Ewait(name),
+            Stmt::Isolated(_) if self.isolated != Some(task) => Wait::Isolated,
+            _ => return None,
+        };
+        (!self.is_over(task, wait)).then_some(wait)
+    }
+
+    /// Executes a statement that need not wait.
+    fn execute(&mut self, task: TaskId, stmt: &'p Stmt) -> Result<(), Error> {
+        match *stmt {
+            Stmt::Read { bytes, site } => {
+                self.outcome.accesses += 1;
+                self.set.record(bytes, AccessKind::Read, site);
+            }
+            Stmt::Write { bytes, site } => {
+                self.outcome.accesses += 1;
+                self.set.record(bytes, AccessKind::Write, site);
+            }
+            Stmt::Free { bytes, site } => {
+                self.outcome.accesses += 1;
+                self.stream.free(task, bytes, site, &mut self.set)?;
+            }
+            Stmt::Async(ref body) => _ = self.start(task, TaskKind::Async, body)?,
+            Stmt::Spawn(ref body) => {
+                let child = self.start(task, TaskKind::Spawn, body)?;
+                let parent = &mut self.tasks[task.index()];
+                parent.unsynced.push((child, parent.frames.len()));
+            }
+            Stmt::Future(name, ref body) => {
+                let child = self.start(task, TaskKind::Future, body)?;
+                self.futures.entry(name).or_insert(child);
+            }
+            Stmt::Post(name, ref body) => {
+                if let Some(region) = self.regions.get_mut(&name) {
+                    region.unjoined += 1;
+                    let kind = TaskKind::Post(region.id);
+                    let child = self.start(task, kind, body)?;
+                    self.tasks[child.index()].region = Some(name);
+                }
+            }
+            Stmt::Finish(ref body) => {
+                self.emit(Event::FinishBegin { task })?;
+                self.finishes.push(0);
+                self.enter(task, Kind::Finish(self.finishes.len() - 1), body);
+            }
+            Stmt::Call(ref body) => {
+                self.emit(Event::FrameBegin { task })?;
+                self.enter(task, Kind::Call, body);
+            }
+            Stmt::Isolated(ref body) if self.isolated == Some(task) => self.enter(task, Kind::Plain, body),
+            Stmt::Isolated(ref body) => {
+                self.emit(Event::IsolatedBegin { task })?;
+                self.isolated = Some(task);
+                self.enter(task, Kind::Isolated, body);
+            }
+            Stmt::Sync => self.sync(task)?,
+            Stmt::GetFuture(name) => {
+                if let Some(future) = self.ended_future(name) {
+                    self.emit(Event::FutureGet { task, future })?;
+                }
+            }
+            Stmt::Set(name) => self.set_promise(task, name)?,
+            Stmt::Get(name) => {
+                if let Some(&Promise { id, .. }) = self.promises.get(&name) {
+                    self.emit(Event::PromiseGet { task, promise: id })?;
+                }
+            }
+            Stmt::Await(name) => {
+                if let Some(region) = self.regions.get_mut(&name) {
+                    region.unjoined = 0;
+                    region.ended.clear();
+                    let region = region.id;
+                    self.emit(Event::Await { task, region })?;
+                }
+            }
+            Stmt::Ewait(name) => self.ewait(task, name)?,
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, parent: TaskId, kind: TaskKind, body: &'p [Stmt]) -> Result<TaskId, Error> {
+        let child = TaskId(self.tasks.len() as u32);
+        self.emit(Event::Spawn { parent, child, kind })?;
+        let state = &self.tasks[parent.index()];
+        let finish = state.frames.last().map_or(state.finish, |frame| frame.finish);
+        self.finishes[finish] += 1;
+        self.tasks.push(Task::new(body, finish));
+        self.stack.push(child);
+        self.outcome.tasks += 1;
+        Ok(child)
+    }
+
+    fn enter(&mut self, task: TaskId, kind: Kind, body: &'p [Stmt]) {
+        let task = &mut self.tasks[task.index()];
+        let (finish, procedure) = task.frames.last().map_or((0, 0), |frame| (frame.finish, frame.procedure));
+        let finish = if let Kind::Finish(finish) = kind { finish } else { finish };
+        let procedure = if kind == Kind::Call { task.frames.len() + 1 } else { procedure };
+        task.frames.push(Frame { body, next: 0, kind, finish, procedure });
+    }
+
+    fn set_promise(&mut self, task: TaskId, name: u32) -> Result<(), Error> {
+        let Some(promise) = self.promises.get_mut(&name).filter(|promise| !promise.set) else {
+            return Ok(());
+        };
+        promise.set = true;
+        let promise = promise.id;
+        self.emit(Event::PromiseSet { task, promise })?;
+        self.wake(|_, _, wait| wait == Wait::Promise(name));
+        Ok(())
+    }
+
+    fn ewait(&mut self, task: TaskId, name: u32) -> Result<(), Error> {
+        let Some(region) = self.regions.get_mut(&name) else { return Ok(()) };
+        let Some(joined) = region.ended.pop_front() else { return Ok(()) };
+        region.unjoined -= 1;
+        let region = region.id;
+        self.emit(Event::Ewait { task, region, joined })
+    }
+
+    // ---- ends ------------------------------------------------------------------------------------
+
+    fn end_of_body(&mut self, task: TaskId, kind: Kind) -> Result<Went, Error> {
+        let state = &self.tasks[task.index()];
+        let depth = state.frames.len();
+        let spawned_here = state.unsynced.iter().any(|&(_, at)| at >= depth);
+        let wait = match kind {
+            Kind::Task | Kind::Call | Kind::Isolated if spawned_here => {
+                if self.spawns_run(task) {
+                    return Ok(Went::Blocked(Wait::Sync));
+                }
+                self.sync(task)?;
+                return Ok(Went::On);
+            }
+            Kind::Finish(finish) => Some(finish),
+            Kind::Task if task == TaskId::MAIN => Some(0),
+            Kind::Task | Kind::Call | Kind::Isolated | Kind::Plain => None,
+        };
+        if let Some(finish) = wait.filter(|&finish| self.finishes[finish] > 0) {
+            return Ok(Went::Blocked(Wait::Finish(finish)));
+        }
+        match kind {
+            Kind::Task => {
+                self.emit(Event::TaskEnd { task })?;
+                self.note_end(task);
+                return Ok(Went::Ended);
+            }
+            Kind::Call => self.emit(Event::FrameEnd { task })?,
+            Kind::Finish(_) => {
+                self.emit(Event::FinishEnd { task })?;
+                self.tasks[task.index()].unsynced.retain(|&(_, at)| at < depth);
+            }
+            Kind::Isolated => {
+                self.emit(Event::IsolatedEnd { task })?;
+                self.isolated = None;
+            }
+            // What was spawned in the block was spawned around it: there is no block for the stream.
+            Kind::Plain => {
+                for (_, at) in &mut self.tasks[task.index()].unsynced {
+                    *at = (*at).min(depth - 1);
+                }
+            }
+        }
+        self.tasks[task.index()].frames.pop();
+        Ok(Went::On)
+    }
+
+    fn note_end(&mut self, task: TaskId) {
+        let state = &mut self.tasks[task.index()];
+        state.ended = true;
+        state.frames.clear();
+        if task != TaskId::MAIN {
+            self.finishes[state.finish] -= 1;
+        }
+        if let Some(region) = state.region.and_then(|name| self.regions.get_mut(&name)) {
+            region.ended.push_back(task);
+        }
+    }
+
+    /// Joins the spawns of the innermost procedure instance, which have all ended.
+    fn sync(&mut self, task: TaskId) -> Result<(), Error> {
+        self.emit(Event::Sync { task })?;
+        let state = &mut self.tasks[task.index()];
+        let procedure = state.frames.last().map_or(0, |frame| frame.procedure);
+        state.unsynced.retain(|&(_, at)| at < procedure);
+        Ok(())
+    }
+
+    /// Does a spawn of the task's innermost procedure instance still run?
+    fn spawns_run(&self, task: TaskId) -> bool {
+        let state = &self.tasks[task.index()];
+        let procedure = state.frames.last().map_or(0, |frame| frame.procedure);
+        state.unsynced.iter().any(|&(child, at)| at >= procedure && !self.tasks[child.index()].ended)
+    }
+
+    fn ended_future(&self, name: u32) -> Option<TaskId> {
+        self.futures.get(&name).copied().filter(|future| self.tasks[future.index()].ended)
+    }
+
+    // ---- the stream ------------------------------------------------------------------------------
+
+    fn emit(&mut self, event: Event) -> Result<(), Error> {
+        self.deliver(event.task())?;
+        self.outcome.events += 1;
+        self.stream.event(event)
+    }
+
+    fn deliver(&mut self, task: TaskId) -> Result<(), Error> {
+        self.stream.accesses(task, &self.set)?;
+        self.set.clear();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

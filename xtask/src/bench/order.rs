@@ -1,0 +1,143 @@
+//! `cargo xtask bench order`: the order engines alone, over growing programs.
+//!
+//! Each program is recorded once and fed to every engine that supports it: first its events alone, then
+//! with the questions its own accesses would raise ("near"), then with strands picked at random ("far").
+//! The cost of a query is the difference. The best of several runs counts: the machine is noisy, and
+//! noise only adds.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use dagsan_core::order::{self, Engine, JoinOrder, Options, Search};
+
+use super::script::{Asking, Script};
+use super::shapes::SHAPES;
+
+/// Options of `bench order`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Only programs whose name contains this
+    #[arg(long, default_value = "")]
+    shape: String,
+    /// Only this engine
+    #[arg(long)]
+    engine: Option<String>,
+    /// Leave out programs with more tasks
+    #[arg(long, default_value_t = 1_000_000)]
+    max_tasks: u32,
+    /// Runs of which the best counts
+    #[arg(long, default_value_t = 5)]
+    runs: u32,
+    /// Also print the searches of `drdp` in all four orders (the paper's table 3)
+    #[arg(long)]
+    visits: bool,
+}
+
+/// Engines whose cost is known to be quadratic are left out of programs larger than this.
+fn largest(engine: &Engine, shape: &str) -> u32 {
+    match engine.name {
+        "vector-clock" | "closure" => 10_000,
+        // A bitmap of all futures before it, for each: k²/16 bytes.
+        "sf-order" if shape.contains("futures") => 100_000,
+        _ => u32::MAX,
+    }
+}
+
+/// Runs the benchmark and prints the table.
+pub fn run(args: &Args) -> anyhow::Result<()> {
+    let only = args.engine.as_deref().map(order::find).transpose()?;
+    println!(
+        "{:<28} {:>9} {:>9} {:<13} {:>8} {:>8} {:>9} {:>10}",
+        "program", "tasks", "gets", "engine", "ns/event", "ns/near", "ns/far", "bytes/task"
+    );
+    for shape in SHAPES.iter().filter(|shape| shape.name.contains(&args.shape)) {
+        for &size in shape.sizes.iter().filter(|&&size| size <= args.max_tasks) {
+            let script = (shape.build)(size);
+            for engine in order::ENGINES {
+                let supported = script.constructs().iter().all(|&construct| engine.supports(construct));
+                let chosen = only.is_none_or(|only| std::ptr::eq(only, engine));
+                if !supported || !chosen || size > largest(engine, shape.name) {
+                    continue;
+                }
+                let cost = measure(&script, engine, args.runs)
+                    .with_context(|| format!("engine {} on {}", engine.name, shape.name))?;
+                println!(
+                    "{:<28} {:>9} {:>9} {:<13} {:>8.1} {:>8.1} {:>9.1} {:>10.1}",
+                    shape.name,
+                    script.task_count,
+                    script.gets,
+                    engine.name,
+                    cost.event,
+                    cost.near,
+                    cost.far,
+                    cost.memory as f64 / f64::from(script.task_count)
+                );
+            }
+            if args.visits && script.gets > 0 {
+                print_visits(&script)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+struct Cost {
+    event: f64,
+    near: f64,
+    far: f64,
+    memory: usize,
+}
+
+fn measure(script: &Script, engine: &Engine, runs: u32) -> anyhow::Result<Cost> {
+    let few = (script.strands / 20_000).max(1);
+    let best = |asking| -> anyhow::Result<(f64, u64, usize)> {
+        let mut best = (f64::MAX, 0, 0);
+        for _ in 0..runs.max(1) {
+            let (elapsed, asked, memory) = time(script, engine, asking)?;
+            best = (best.0.min(elapsed.as_nanos() as f64), asked, memory);
+        }
+        Ok(best)
+    };
+    let (events, _, memory) = best(Asking::Nothing)?;
+    let query = |asking| -> anyhow::Result<f64> {
+        let (total, asked, _) = best(asking)?;
+        Ok((total - events).max(0.0) / asked.max(1) as f64)
+    };
+    let (near, far) = (query(Asking::Near)?, query(Asking::Far(few))?);
+    Ok(Cost { event: events / script.events as f64, near, far, memory })
+}
+
+fn time(script: &Script, engine: &Engine, asking: Asking) -> anyhow::Result<(Duration, u64, usize)> {
+    let mut order = engine.build(Options::default());
+    let start = Instant::now();
+    let (asked, yes) = script.replay(&mut *order, asking)?;
+    let elapsed = start.elapsed();
+    if asking == Asking::Near {
+        anyhow::ensure!(asked == yes, "{} says that {} of {asked} are parallel", engine.name, asked - yes);
+    }
+    Ok((elapsed, asked, order.memory()))
+}
+
+fn print_visits(script: &Script) -> anyhow::Result<()> {
+    let drdp = order::find("drdp")?;
+    if !script.constructs().iter().all(|&construct| drdp.supports(construct)) {
+        return Ok(());
+    }
+    for (search, name) in [(Search::DepthFirst, "dfs"), (Search::BreadthFirst, "bfs")] {
+        for (joins, way) in
+            [(JoinOrder::BackToFront, "back to front"), (JoinOrder::FrontToBack, "front to back")]
+        {
+            let mut order = drdp.build(Options { search, joins });
+            script.replay(&mut *order, Asking::Near)?;
+            if let Some(visits) = order.visits().filter(|visits| visits.searches > 0) {
+                println!(
+                    "    drdp {name}, {way}: tasks visited min {}, max {}, mean {:.2}",
+                    visits.min,
+                    visits.max,
+                    visits.mean()
+                );
+            }
+        }
+    }
+    Ok(())
+}

@@ -3,6 +3,8 @@
 //! This file only dispatches. A new task is a module, a variant of [`Task`] and an arm of [`run`].
 
 mod bench;
+mod fuzz;
+mod judge;
 mod test;
 mod tidy;
 
@@ -29,6 +31,10 @@ enum Task {
     /// Measure and print
     #[command(subcommand)]
     Bench(bench::Bench),
+    /// Judge every engine by the oracle on random programs
+    Fuzz(fuzz::Args),
+    /// Run one program and show what every engine and the oracle say of it
+    Judge(judge::Args),
     /// Check what compilers do not: file heads and lengths, leftovers, links, pages of engines
     Tidy,
 }
@@ -50,6 +56,8 @@ fn run(task: Task) -> Result<()> {
     match task {
         Task::Test(args) => test::run(&root, args),
         Task::Bench(bench) => bench::run(&bench),
+        Task::Fuzz(args) => fuzz::run(&args),
+        Task::Judge(args) => judge::run(&args),
         Task::Tidy => tidy::run(&root),
     }
 }

@@ -52,7 +52,7 @@ impl Detector {
         Detector {
             engine,
             order: engine.build(options),
-            history: History::new(engine.readers),
+            history: History::new(),
             found: Found { log: RaceLog::new(limit), tasks: order::Strands::new(), stats: Stats::default() },
         }
     }
@@ -154,6 +154,10 @@ impl Judge for Bench<'_> {
         }
         self.found.stats.queries += 1;
         self.order.precedes(strand)
+    }
+
+    fn bag(&mut self, strand: StrandId) -> Option<u32> {
+        self.order.bag(strand)
     }
 
     #[cold]

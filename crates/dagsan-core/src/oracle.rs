@@ -3,7 +3,9 @@
 //! It is the definition of a determinacy race, word for word: two strands, neither before the other,
 //! a common byte, at least one write. It is slow, short, and judges everything else.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
+
+use rustc_hash::FxHashMap;
 
 use crate::access::AccessKind;
 use crate::graph::{EdgeSink, Graph, Node, NodeId};
@@ -27,8 +29,8 @@ pub struct Oracle<'a> {
     graph: &'a Graph,
     isolation: Isolation,
     closed: Closed,
-    touches: HashMap<ByteOfObject, Vec<Touch>>,
-    nodes: HashMap<StrandId, NodeId>,
+    touches: FxHashMap<ByteOfObject, Vec<Touch>>,
+    nodes: FxHashMap<StrandId, NodeId>,
 }
 
 impl<'a> Oracle<'a> {
@@ -44,8 +46,8 @@ impl<'a> Oracle<'a> {
         for edge in edges {
             closed.edge(edge.from, edge.to, edge.kind);
         }
-        let mut touches: HashMap<ByteOfObject, Vec<Touch>> = HashMap::new();
-        let mut nodes = HashMap::new();
+        let mut touches: FxHashMap<ByteOfObject, Vec<Touch>> = FxHashMap::default();
+        let mut nodes = FxHashMap::default();
         for (number, node) in graph.nodes.iter().enumerate() {
             let id = NodeId(number as u32);
             nodes.extend(node.strand.map(|strand| (strand, id)));

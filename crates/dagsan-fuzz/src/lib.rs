@@ -6,6 +6,7 @@
 //! a regression test.
 
 mod generate;
+mod judge;
 mod mix;
 mod pool;
 mod program;
@@ -14,6 +15,7 @@ mod shrink;
 mod text;
 
 pub use generate::{Size, generate};
+pub use judge::{About, Disagreement, Judgement, Verdict, judge};
 pub use program::{Class, Program, Stmt, UnknownClass, Walk};
 pub use run::{Ignore, Outcome, run};
 pub use shrink::shrink;

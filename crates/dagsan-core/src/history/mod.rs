@@ -20,7 +20,8 @@
 //! further race on it is found.
 //!
 //! Finding out whether a reader can be dropped costs a query, and keeping it is never wrong: only
-//! the latest is asked about, and all of them whenever their number has doubled.
+//! the latest is asked about, and all of them whenever their number has doubled. Then also those that
+//! share a bag with a later one go: the engine will never tell them apart.
 
 mod lists;
 mod record;
@@ -31,13 +32,15 @@ use rustc_hash::FxHashMap;
 
 use crate::bytes::{Bytes, Location};
 use crate::ids::StrandId;
-use crate::order::Readers;
 use lists::{List, Lists};
 
 /// What the history asks, and tells, while it takes in the accesses of a strand.
 pub(crate) trait Judge {
     /// Does `strand` precede the strand of the accesses?
     fn precedes(&mut self, strand: StrandId) -> bool;
+
+    /// A bag of strands that will all have the same answers (see [`crate::order::Order::bag`]).
+    fn bag(&mut self, strand: StrandId) -> Option<u32>;
 
     /// The two are parallel and conflict.
     fn race(&mut self, first: Record, second: Record, location: Location);
@@ -98,7 +101,6 @@ const MEMO: usize = 64;
 
 /// See the module's documentation.
 pub(crate) struct History {
-    readers: Readers,
     index: FxHashMap<u64, u32>,
     /// Boxed, so that a growing history does not copy its pages.
     #[expect(clippy::vec_box)]
@@ -115,9 +117,8 @@ pub(crate) struct History {
 }
 
 impl History {
-    pub(crate) fn new(readers: Readers) -> History {
+    pub(crate) fn new() -> History {
         History {
-            readers,
             index: FxHashMap::default(),
             pages: Vec::new(),
             free_pages: Vec::new(),
@@ -213,36 +214,29 @@ impl History {
     }
 
     /// The list with `access` in it, and without some that it covers.
-    fn remember(&mut self, list: List, access: Record, judge: &mut impl Judge) -> List {
-        match self.readers {
-            Readers::One => {
-                let same = self.lists.iter(list).find(|earlier| earlier.same_class(access));
-                match same {
-                    Some(earlier) if !judge.precedes(earlier.strand()) => list,
-                    Some(earlier) => {
-                        let list = self.lists.without(list, |record| record == earlier);
-                        self.lists.cons(access, list)
-                    }
-                    None => self.lists.cons(access, list),
-                }
+    fn remember(&mut self, mut list: List, access: Record, judge: &mut impl Judge) -> List {
+        while let Some((latest, older)) = self.lists.head(list) {
+            if !access.covers(latest) || !judge.precedes(latest.strand()) {
+                break;
             }
-            Readers::Antichain => {
-                let mut list = list;
-                while let Some((latest, older)) = self.lists.head(list) {
-                    if !access.covers(latest) || !judge.precedes(latest.strand()) {
-                        break;
-                    }
-                    list = older;
-                }
-                let len = self.lists.len(list);
-                if len >= 8 && len.is_power_of_two() {
-                    list = self
-                        .lists
-                        .without(list, |earlier| access.covers(earlier) && judge.precedes(earlier.strand()));
-                }
-                self.lists.cons(access, list)
-            }
+            list = older;
         }
+        let len = self.lists.len(list);
+        if len >= 8 && len.is_power_of_two() {
+            let mut kept: Vec<(u32, Record)> = Vec::new();
+            list = self.lists.without(list, |earlier| {
+                if access.covers(earlier) && judge.precedes(earlier.strand()) {
+                    return true;
+                }
+                let Some(bag) = judge.bag(earlier.strand()) else { return false };
+                if kept.iter().any(|&(other, record)| other == bag && record.covers(earlier)) {
+                    return true;
+                }
+                kept.push((bag, earlier));
+                false
+            });
+        }
+        self.lists.cons(access, list)
     }
 
     /// The bytes become other memory.

@@ -67,12 +67,6 @@ impl Record {
     pub(crate) fn covers(self, earlier: Record) -> bool {
         (self.is_write() || !earlier.is_write()) && (!self.is_isolated() || earlier.is_isolated())
     }
-
-    /// Same kind of access in the same kind of section?
-    #[inline]
-    pub(crate) fn same_class(self, other: Record) -> bool {
-        (self.0 ^ other.0) & (WRITE | ISOLATED) == 0
-    }
 }
 
 #[cfg(test)]

@@ -77,6 +77,11 @@ impl Bags {
         self.sets.flag(task.0)
     }
 
+    /// The bag that `task` is in. Bags only ever grow together.
+    pub(crate) fn bag(&mut self, task: TaskId) -> u32 {
+        self.sets.find(task.0)
+    }
+
     pub(crate) fn memory(&self) -> usize {
         self.sets.memory() + self.scopes.capacity() * size_of::<Option<TaskId>>()
     }

@@ -6,10 +6,24 @@
 //! parallel to it; a query is one find. See [`super::bags`].
 //!
 //! What differs: the paper translates spawn/sync to async/finish; here a sync block has a P-bag of its
-//! own, like a finish, so async and spawn may be mixed. It stays right although such graphs are not
+//! own, like a finish, so async and spawn may be mixed. The bags stay right although such graphs are not
 //! series-parallel: a task is joined no later than what it leaves behind (its asyncs wait in the bag
 //! of a finish around the task itself), so either all strands of an ended task precede the present, or
 //! its last one does not.
+//!
+//! But the paper's *one reader per location* (figure 4) does not stand the mixture. It keeps the first of
+//! two parallel readers, because whatever is parallel to the second is parallel to the first: true if
+//! what starts later is joined earlier. A sync joins the spawn before the async:
+//!
+//! ```text
+//!   spawn { r x }
+//!   async { r x }      // parallel: not remembered
+//!   sync               // the first reader is joined
+//!   w x                // races with the second
+//! ```
+//!
+//! So the history remembers readers as for every engine, and is told which are in the same bag: of those
+//! one is enough, for whatever comes they have one answer.
 
 use super::bags::Bags;
 use super::{Order, Strands};
@@ -64,6 +78,10 @@ impl Order for EspBags {
     #[inline]
     fn precedes(&mut self, a: StrandId) -> bool {
         self.bags.serial(self.strands[a])
+    }
+
+    fn bag(&mut self, a: StrandId) -> Option<u32> {
+        Some(self.bags.bag(self.strands[a]))
     }
 
     fn memory(&self) -> usize {

@@ -39,6 +39,13 @@ pub trait Order: Send {
     /// Does `a` precede now? `a` has been now before.
     fn precedes(&mut self, a: StrandId) -> bool;
 
+    /// A bag that `a` is in, if the engine keeps strands in bags: all strands of a bag will have the same
+    /// answer to every question from now on. The history then needs to remember only one of them.
+    fn bag(&mut self, a: StrandId) -> Option<u32> {
+        let _ = a;
+        None
+    }
+
     /// Bytes of memory held.
     fn memory(&self) -> usize;
 
@@ -92,16 +99,6 @@ pub enum Isolation {
     MutualExclusion,
 }
 
-/// How many readers of a location the engine's order needs remembered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Readers {
-    /// One: being parallel is transitive along the order of delivery (ESP-bags: serial, depth first,
-    /// series-parallel).
-    One,
-    /// A maximal antichain since the last write.
-    Antichain,
-}
-
 /// The order in which DRDP's search visits the graph (its section 4.4.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Search {
@@ -143,8 +140,6 @@ pub struct Engine {
     pub depth_first: bool,
     /// How it reads isolated sections.
     pub isolation: Isolation,
-    /// What it needs the history to remember.
-    pub readers: Readers,
     build: fn(Options) -> Box<dyn Order>,
 }
 
@@ -178,7 +173,6 @@ pub static ENGINES: &[Engine] = &[
         constructs: EVERYTHING,
         depth_first: false,
         isolation: Isolation::Ordered,
-        readers: Readers::Antichain,
         build: |_| Box::new(dag::Dag::new()),
     },
     Engine {
@@ -187,7 +181,6 @@ pub static ENGINES: &[Engine] = &[
         constructs: &[AsyncFinish, SpawnSync, Isolated],
         depth_first: true,
         isolation: Isolation::MutualExclusion,
-        readers: Readers::One,
         build: |_| Box::new(esp_bags::EspBags::new()),
     },
     Engine {
@@ -196,7 +189,6 @@ pub static ENGINES: &[Engine] = &[
         constructs: &[AsyncFinish, SpawnSync, Isolated, StructuredFuture],
         depth_first: true,
         isolation: Isolation::MutualExclusion,
-        readers: Readers::Antichain,
         build: |_| Box::new(multibags::MultiBags::new()),
     },
     Engine {
@@ -205,7 +197,6 @@ pub static ENGINES: &[Engine] = &[
         constructs: &[AsyncFinish, SpawnSync, Isolated, StructuredFuture, GeneralFuture, Promise],
         depth_first: false,
         isolation: Isolation::MutualExclusion,
-        readers: Readers::Antichain,
         build: |options| Box::new(drdp::Drdp::new(options)),
     },
     Engine {
@@ -214,7 +205,6 @@ pub static ENGINES: &[Engine] = &[
         constructs: &[SpawnSync, StructuredFuture],
         depth_first: false,
         isolation: Isolation::Ordered,
-        readers: Readers::Antichain,
         build: |_| Box::new(sf_order::SfOrder::new()),
     },
     Engine {
@@ -223,7 +213,6 @@ pub static ENGINES: &[Engine] = &[
         constructs: EVERYTHING,
         depth_first: false,
         isolation: Isolation::Ordered,
-        readers: Readers::Antichain,
         build: |_| Box::new(vector_clock::VectorClock::new()),
     },
     Engine {
@@ -232,7 +221,6 @@ pub static ENGINES: &[Engine] = &[
         constructs: EVERYTHING,
         depth_first: false,
         isolation: Isolation::Ordered,
-        readers: Readers::Antichain,
         build: |_| Box::new(closure::Closure::new()),
     },
 ];

@@ -52,7 +52,10 @@ impl MultiBags {
         match self.handles[future.index()] {
             Handle::Fresh(creator) if self.bags.serial(creator) => {
                 self.handles[future.index()] = Handle::Used;
-                self.bags.join(by, future);
+                // A finish may have joined it before, into an S-bag that is not this task's to take.
+                if !self.bags.serial(future) {
+                    self.bags.join(by, future);
+                }
                 Ok(())
             }
             _ => Err(Error::Unsupported { engine: "multibags", construct: Construct::GeneralFuture }),
@@ -101,6 +104,10 @@ impl Order for MultiBags {
     #[inline]
     fn precedes(&mut self, a: StrandId) -> bool {
         self.bags.serial(self.strands[a])
+    }
+
+    fn bag(&mut self, a: StrandId) -> Option<u32> {
+        Some(self.bags.bag(self.strands[a]))
     }
 
     fn memory(&self) -> usize {

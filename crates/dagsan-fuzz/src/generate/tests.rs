@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
-use crate::{Ignore, run};
+use crate::run;
 
 fn programs(class: Class, seed: u64, count: usize) -> impl Iterator<Item = Program> {
     let mut rng = Rng::with_seed(seed);
@@ -142,16 +142,4 @@ fn runs_depth_first(program: &Program) -> bool {
     let mut stream = dagsan_core::Stream::new(DepthFirst::default());
     run(program, &mut stream).unwrap();
     stream.into_consumer().0
-}
-
-/// Slower than the rest, and over many more seeds: `cargo test -- --ignored`.
-#[test]
-#[ignore = "long"]
-fn a_hundred_thousand_programs_run() {
-    for class in Class::ALL {
-        for program in programs(class, 13, 100_000) {
-            let outcome = run(&program, &mut dagsan_core::Stream::new(Ignore)).unwrap();
-            assert!(!outcome.deadlock, "{program}");
-        }
-    }
 }

@@ -1,0 +1,168 @@
+//! The judge: every engine against the oracle, on one run of a program.
+//!
+//! The program runs once; its stream goes to the graph builder and to a detector per engine. Then each
+//! engine's racy bytes must be the oracle's, and every race it reports must be one of the oracle's. The
+//! oracle reads isolated sections as the engine does. An engine may refuse a program, but only for
+//! a construct that it does not claim to support.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use dagsan_core::graph::{EdgeKind, GraphBuilder};
+use dagsan_core::oracle::Oracle;
+use dagsan_core::order::{Engine, Isolation, Options};
+use dagsan_core::{AccessSet, Bytes, Consumer, Detector, Error, Race, Step, Strand, Stream};
+
+use crate::{Class, Outcome, Program, run};
+
+/// What one engine said of a program.
+pub struct Verdict {
+    /// The engine.
+    pub engine: &'static Engine,
+    /// The races it found, or why it refused the program.
+    pub races: Result<Vec<Race>, Error>,
+}
+
+/// What the oracle and all engines said of a program.
+pub struct Judgement {
+    /// How the run went.
+    pub outcome: Outcome,
+    /// The bytes that race, isolated sections read as ordered.
+    pub racy_bytes: BTreeSet<u64>,
+    /// A verdict per engine, in the order they were given.
+    pub verdicts: Vec<Verdict>,
+}
+
+/// An engine and the oracle disagree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Disagreement {
+    /// The engine's name.
+    pub engine: &'static str,
+    /// About what.
+    pub about: About,
+}
+
+/// What an engine got wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum About {
+    /// It refused a program that it claims to support, or for a reason that is none.
+    Refused(Error),
+    /// It did not report a race on this byte (and maybe others).
+    Missed(u64),
+    /// It reported two accesses that do not race.
+    NoRace(Race),
+}
+
+impl fmt::Display for Disagreement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let engine = self.engine;
+        match &self.about {
+            About::Refused(error) => write!(f, "`{engine}` refuses the program: {error}"),
+            About::Missed(address) => write!(f, "`{engine}` misses the race on byte {address:#x}"),
+            About::NoRace(race) => write!(
+                f,
+                "`{engine}` reports a race that is none: {:?} at {} ({}, {}) and {:?} at {} ({}, {}) on {:?}",
+                race.first.kind,
+                race.first.site,
+                race.first.strand,
+                race.first.task,
+                race.second.kind,
+                race.second.site,
+                race.second.strand,
+                race.second.task,
+                race.location,
+            ),
+        }
+    }
+}
+
+/// A detector that stops at its first error, and lets the others go on.
+struct Seat {
+    detector: Detector,
+    error: Option<Error>,
+}
+
+impl Seat {
+    fn take(&mut self, action: impl FnOnce(&mut Detector) -> Result<(), Error>) -> Result<(), Error> {
+        if self.error.is_none() {
+            self.error = action(&mut self.detector).err();
+        }
+        Ok(())
+    }
+}
+
+impl Consumer for Seat {
+    fn accesses(&mut self, strand: &Strand, set: &AccessSet) -> Result<(), Error> {
+        self.take(|detector| detector.accesses(strand, set))
+    }
+    fn event(&mut self, step: &Step<'_>) -> Result<(), Error> {
+        self.take(|detector| detector.event(step))
+    }
+    fn erase(&mut self, bytes: Bytes) -> Result<(), Error> {
+        self.take(|detector| detector.erase(bytes))
+    }
+}
+
+/// Runs `program` and judges `engines` on it. If `class` is given, the program is of that class, and an
+/// engine that supports the class must not refuse it.
+pub fn judge(
+    program: &Program,
+    engines: &[&'static Engine],
+    class: Option<Class>,
+) -> Result<Judgement, Disagreement> {
+    let seat =
+        |&engine: &&'static Engine| Seat { detector: Detector::new(engine, Options::default()), error: None };
+    let seats: Vec<Seat> = engines.iter().map(seat).collect();
+    let mut stream = Stream::new((GraphBuilder::new(), seats));
+    let outcome = match run(program, &mut stream) {
+        Ok(outcome) => outcome,
+        // The runner sends well-formed streams only: the structure is wrong about that.
+        Err(error) => return Err(Disagreement { engine: "(structure)", about: About::Refused(error) }),
+    };
+    let (graph, seats) = stream.into_consumer();
+    let graph = graph.into_graph();
+
+    let ordered = Oracle::new(&graph, Isolation::Ordered);
+    let racy_bytes = ordered.racy_bytes();
+    let isolated = graph.edges.iter().any(|edge| edge.kind == EdgeKind::Isolation);
+    let exclusive = isolated.then(|| Oracle::new(&graph, Isolation::MutualExclusion));
+    let exclusive_bytes = exclusive.as_ref().map(Oracle::racy_bytes);
+
+    let mut verdicts = Vec::new();
+    for Seat { detector, error } in seats {
+        let engine = detector.engine();
+        let disagree = |about| Disagreement { engine: engine.name, about };
+        if let Some(error) = error {
+            if !may_refuse(engine, class, &error) {
+                return Err(disagree(About::Refused(error)));
+            }
+            verdicts.push(Verdict { engine, races: Err(error) });
+            continue;
+        }
+        let (oracle, bytes) = match (engine.isolation, &exclusive, &exclusive_bytes) {
+            (Isolation::MutualExclusion, Some(oracle), Some(bytes)) => (oracle, bytes),
+            _ => (&ordered, &racy_bytes),
+        };
+        let races = detector.races();
+        if let Some(race) = races.iter().find(|race| !oracle.confirms(race)) {
+            return Err(disagree(About::NoRace(*race)));
+        }
+        // Every reported race is one, so the engine has no byte too many.
+        let found: BTreeSet<u64> = races.iter().flat_map(|race| race.location.addresses()).collect();
+        if let Some(&missed) = bytes.difference(&found).next() {
+            return Err(disagree(About::Missed(missed)));
+        }
+        verdicts.push(Verdict { engine, races: Ok(races.to_vec()) });
+    }
+    Ok(Judgement { outcome, racy_bytes, verdicts })
+}
+
+fn may_refuse(engine: &Engine, class: Option<Class>, error: &Error) -> bool {
+    let claims = class.is_some_and(|class| class.constructs().iter().all(|&c| engine.supports(c)));
+    match *error {
+        _ if claims => false,
+        Error::Unsupported { construct, .. } => !engine.supports(construct),
+        Error::NotDepthFirst { .. } => engine.depth_first,
+        _ => false,
+    }
+}

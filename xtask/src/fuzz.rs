@@ -1,0 +1,171 @@
+//! `cargo xtask fuzz`: random programs, every engine against the oracle.
+//!
+//! Program number i has the seed `--seed` + i, which decides everything about it. A failing one is
+//! shrunk and printed, with the command that makes it again.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use dagsan_core::order::{self, Engine};
+use dagsan_fuzz::{Class, Disagreement, Program, Size, generate, judge, shrink};
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// Options of `fuzz`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// How many programs
+    #[arg(long, default_value_t = 10_000)]
+    programs: u64,
+    /// Seed of the first program
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Only programs of this class: sp, spawn-sync, structured-futures, futures, promises, isolated, all
+    #[arg(long)]
+    class: Option<Class>,
+    /// Judge only this engine
+    #[arg(long)]
+    engine: Option<String>,
+    /// Threads
+    #[arg(long, default_value_t = std::thread::available_parallelism().map_or(1, usize::from))]
+    jobs: usize,
+    /// Print the programs themselves and what the engines say, instead of judging many
+    #[arg(long)]
+    show: bool,
+}
+
+/// Fuzzes, and fails at the first disagreement.
+pub fn run(args: &Args) -> Result<()> {
+    let engines: Vec<&'static Engine> = match &args.engine {
+        Some(name) => vec![order::find(name)?],
+        None => order::ENGINES.iter().collect(),
+    };
+    if args.show {
+        return show(args, &engines);
+    }
+    let start = Instant::now();
+    let next = AtomicU64::new(0);
+    let stop = AtomicBool::new(false);
+    let failure: Mutex<Option<(u64, Class, Program)>> = Mutex::new(None);
+    let tallies: Mutex<Tally> = Mutex::default();
+    let bar = progress_bar(args.programs);
+    std::thread::scope(|scope| {
+        for _ in 0..args.jobs.max(1) {
+            scope.spawn(|| {
+                let mut tally = Tally::default();
+                while !stop.load(Ordering::Relaxed) {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if number >= args.programs {
+                        break;
+                    }
+                    let seed = args.seed.wrapping_add(number);
+                    let (class, program) = make(seed, args.class);
+                    match judge(&program, &engines, Some(class)) {
+                        Ok(judgement) => tally.add(&judgement),
+                        Err(_) => {
+                            stop.store(true, Ordering::Relaxed);
+                            let mut failure = failure.lock().expect("no thread panics");
+                            failure.get_or_insert((seed, class, program));
+                        }
+                    }
+                    bar.inc(1);
+                }
+                tallies.lock().expect("no thread panics").merge(&tally);
+            });
+        }
+    });
+    bar.finish_and_clear();
+    if let Some((seed, class, program)) = failure.into_inner().expect("no thread panics") {
+        report(args, &engines, seed, class, &program);
+        bail!("an engine and the oracle disagree");
+    }
+    let tally = tallies.into_inner().expect("no thread panics");
+    println!(
+        "{} programs agree in {:.1} s: {} racy, {} tasks, {} accesses; {} verdicts, {} refusals",
+        args.programs,
+        start.elapsed().as_secs_f64(),
+        tally.racy,
+        tally.tasks,
+        tally.accesses,
+        tally.verdicts,
+        tally.refusals,
+    );
+    Ok(())
+}
+
+fn make(seed: u64, class: Option<Class>) -> (Class, Program) {
+    let class = class.unwrap_or(Class::ALL[(seed % Class::ALL.len() as u64) as usize]);
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let size = Size::pick(&mut rng);
+    (class, generate(class, &mut rng, size))
+}
+
+#[derive(Default)]
+struct Tally {
+    racy: u64,
+    tasks: u64,
+    accesses: u64,
+    verdicts: u64,
+    refusals: u64,
+}
+
+impl Tally {
+    fn add(&mut self, judgement: &dagsan_fuzz::Judgement) {
+        self.racy += u64::from(!judgement.racy_bytes.is_empty());
+        self.tasks += u64::from(judgement.outcome.tasks);
+        self.accesses += judgement.outcome.accesses;
+        let verdicts = judgement.verdicts.iter().filter(|verdict| verdict.races.is_ok()).count();
+        self.verdicts += verdicts as u64;
+        self.refusals += (judgement.verdicts.len() - verdicts) as u64;
+    }
+
+    fn merge(&mut self, other: &Tally) {
+        self.racy += other.racy;
+        self.tasks += other.tasks;
+        self.accesses += other.accesses;
+        self.verdicts += other.verdicts;
+        self.refusals += other.refusals;
+    }
+}
+
+fn progress_bar(programs: u64) -> ProgressBar {
+    // Hidden by indicatif itself if standard error is not a terminal.
+    let style =
+        ProgressStyle::with_template("{bar:40} {human_pos}/{human_len} programs, {per_sec}, {eta} left")
+            .unwrap_or_else(|_| ProgressStyle::default_bar());
+    let bar = ProgressBar::new(programs).with_style(style);
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}
+
+fn report(args: &Args, engines: &[&'static Engine], seed: u64, class: Class, program: &Program) {
+    let Err(first) = judge(program, engines, Some(class)) else {
+        println!("seed {seed} fails now and then: the judge itself is not deterministic");
+        return;
+    };
+    println!("{first}");
+    println!("shrinking a program of {} tasks …", program.task_count());
+    let same = |candidate: &Program| match judge(candidate, engines, Some(class)) {
+        Err(Disagreement { engine, .. }) => engine == first.engine,
+        Ok(_) => false,
+    };
+    let small = shrink(program, &mut { same });
+    println!("\n{small}");
+    if let Err(disagreement) = judge(&small, engines, Some(class)) {
+        println!("{disagreement}");
+    }
+    let engine = args.engine.as_ref().map(|name| format!(" --engine {name}")).unwrap_or_default();
+    println!("\nmake it again with:  cargo xtask fuzz --class {class} --seed {seed} --programs 1{engine}");
+    println!("keep the small one:  crates/dagsan-fuzz/regressions/NAME.prog");
+}
+
+fn show(args: &Args, engines: &[&'static Engine]) -> Result<()> {
+    for number in 0..args.programs {
+        let seed = args.seed.wrapping_add(number);
+        let (class, program) = make(seed, args.class);
+        println!("// class {class}, seed {seed}\n{program}");
+        crate::judge::print(&program, engines, Some(class))?;
+    }
+    Ok(())
+}

@@ -8,6 +8,7 @@
 mod generate;
 mod judge;
 mod mix;
+mod orders;
 mod pool;
 mod program;
 mod run;
@@ -16,6 +17,7 @@ mod text;
 
 pub use generate::{Size, generate};
 pub use judge::{About, Disagreement, Judgement, Verdict, judge};
+pub use orders::{Misordered, misordered};
 pub use program::{Class, Program, Stmt, UnknownClass, Walk};
 pub use run::{Ignore, Outcome, run};
 pub use shrink::shrink;

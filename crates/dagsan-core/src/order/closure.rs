@@ -60,16 +60,10 @@ pub struct Closure {
     now: NodeId,
 }
 
-impl Default for Closure {
-    fn default() -> Closure {
-        Closure::new()
-    }
-}
-
 impl Closure {
     /// At the start of a program.
-    pub fn new() -> Closure {
-        let mut closed = Closed::new(Isolation::Ordered);
+    pub fn new(isolation: Isolation) -> Closure {
+        let mut closed = Closed::new(isolation);
         let edges = Edges::new(&mut closed);
         let now = edges.current(TaskId::MAIN);
         Closure { closed, edges, strands: Strands::new(), now }

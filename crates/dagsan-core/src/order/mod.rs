@@ -221,7 +221,7 @@ pub static ENGINES: &[Engine] = &[
         constructs: EVERYTHING,
         depth_first: false,
         isolation: Isolation::Ordered,
-        build: |_| Box::new(closure::Closure::new()),
+        build: |_| Box::new(closure::Closure::new(Isolation::Ordered)),
     },
 ];
 

@@ -8,39 +8,52 @@
 //!
 //! # Where the paper is wrong, and what is done instead
 //!
-//! **Knowledge leaks backwards out of merged sets.** Figure 9 takes, for a set event on the way, the
-//! non-tree joins of the disjoint set that its task is in *now* (lines 31-32, 54). After a finish ended,
-//! that set is merged with others (figure 8, line 34) and has joins that came after the set event. The
-//! smallest program in which a race is missed:
-//!
-//! ```text
-//!   finish {
-//!     async {
-//!       finish {
-//!         async { w x; set q }
-//!         async { set p; get q }         // learns of q after it set p
-//!       }                                // merges: the set now has q
-//!     }
-//!     async { get p; w x }               // follows `set p` only: parallel to the first write
-//!   }
-//! ```
-//!
-//! Instead, each source of a join keeps what its task had joined *at that time*: as a task's joins
-//! are only ever appended, that is the task and a length. Disjoint sets are then not needed at all; at
-//! the end of a finish the joins of the tasks in it are appended to those of its owner.
-//!
 //! **A task that is still active need not precede.** Figure 9, lines 7-9, return true if the task of the
 //! first step has not finished, since "either b is a's descendant, or a's task sets the promise that b
-//! depends on". But with task switching any task may run while another waits:
+//! depends on". But with task switching any task may run while another waits; the race is missed:
 //!
 //! ```text
-//!   async { w x; get p }                 // blocks; its parent goes on
-//!   w x                                  // parallel to it, although the task is active
+//!   async { w x; get p }                 // suspended at the get, so still active
+//!   w x
 //!   set p
 //! ```
 //!
-//! The lines are left out. Both programs are regression tests, together with an implementation of
-//! the figures to the letter that misses their races (`published`).
+//! **Merged sets leak knowledge backwards.** For a set event on the way, figure 9 takes the non-tree joins
+//! of the disjoint set that its task is in *now* (lines 31-32, 54). A finish has merged that set with
+//! others (figure 8, lines 27-38), and joins are added that came after the set event. If the empty tasks
+//! of sets are among "the tasks in F", the race is missed:
+//!
+//! ```text
+//!   async {
+//!     finish { set p; w x; set q }       // merges the empty tasks with their parent
+//!     get q                              // the merged set learns of q
+//!   }
+//!   get p                                // finds q behind p
+//!   w x
+//! ```
+//!
+//! **Merged sets lose what was inherited.** A merged set keeps the owner's lsa (lines 32, 38), so that of
+//! the merged task is gone, and what its parent had joined is not found from its set events (line 45). If
+//! the empty tasks are *not* merged, a race is reported that is none:
+//!
+//! ```text
+//!   set o
+//!   async { w x; set p }
+//!   async {
+//!     finish {
+//!       get p
+//!       async { get o; set q }           // inherits p; after the finish its set has the owner's lsa
+//!     }
+//!   }
+//!   get q                                // finds o, not p
+//!   w x
+//! ```
+//!
+//! Instead, the first test is left out, and there are no disjoint sets: each source of a join keeps what
+//! its task had joined *at that time*. As a task's joins are only ever appended, that is the task and a
+//! length; what a task inherits never changes. At the end of a finish the joins of the tasks in it are
+//! appended to those of its owner. The three programs are regression tests, together with the figures to
+//! the letter, which get them wrong (`dagsan-fuzz`, `tests/published_drdp`).
 //!
 //! Other differences: steps are made for strands that touch memory only; a set makes a step, not an empty
 //! task; a sync that something passes by makes non-tree joins ([`crate::structure`]).

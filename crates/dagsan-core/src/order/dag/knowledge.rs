@@ -8,11 +8,19 @@
 //!                                         { end of x, end of y, … } + K(x) + …    (non-tree join)
 //! ```
 //!
-//! A search looks for a set event at or after a position, newest first, and leaves out every node that
-//! cannot have one:
-//! - all its set events happened before the strand that is asked about (`clock`);
-//! - the position is outside the *corner* of the node: beyond its last set event in the English order,
-//!   or beyond its last in the Hebrew order.
+//! A search looks for a set event at or after a strand, newest first, and leaves out all that cannot
+//! have one. A [`Corner`] bounds a set of set events: if the strand is later than all of them, or its
+//! position beyond the last of them in the English or in the Hebrew order, none is at or after it.
+//!
+//! Long chains (a pipeline of futures, a row of isolated sections) are not walked link by link. Of what a
+//! node includes, the part with the longest history is its *spine*; along the spine there are jump
+//! pointers (Myers 1983, skew-binary numbers), each with the corner of what it jumps over:
+//!
+//! ```text
+//!   depth   7 ── 6 ── 5 ── 4 ── 3 ── 2 ── 1
+//!   jump    7 ────────────────── 3          a corner for 6, 5, 4
+//!                6 ── 5          3 ─────── 1    … for 2
+//! ```
 //!
 //! When a scope closes, knowledge of set events that all SP-precede what follows is dropped: it
 //! can only confirm what the SP order says.
@@ -39,22 +47,81 @@ impl Known {
     pub(super) const NOTHING: Known = Known(0);
 }
 
+/// Bounds of a set of set events.
+#[derive(Debug, Clone, Copy)]
+struct Corner {
+    /// The largest clock; 0 if there are no events.
+    clock: u32,
+    /// The last position in the English order.
+    english: Position,
+    /// The last position in the Hebrew order.
+    hebrew: Position,
+}
+
+impl Corner {
+    const EMPTY: Corner = Corner { clock: 0, english: Position::START, hebrew: Position::START };
+
+    fn of(event: &SetEvent) -> Corner {
+        Corner { clock: event.clock, english: event.at, hebrew: event.at }
+    }
+
+    fn union(self, other: Corner, sp: &SeriesParallel) -> Corner {
+        if self.clock == 0 {
+            return other;
+        }
+        if other.clock == 0 {
+            return self;
+        }
+        Corner {
+            clock: self.clock.max(other.clock),
+            english: sp.later_english(self.english, other.english),
+            hebrew: sp.later_hebrew(self.hebrew, other.hebrew),
+        }
+    }
+
+    /// Can none of the events be at or after strand `a` at `at`?
+    #[inline]
+    fn rules_out(&self, sp: &SeriesParallel, a: StrandId, at: Position) -> bool {
+        self.clock <= a.0 || !sp.in_corner(at, self.english, self.hebrew)
+    }
+}
+
 #[derive(Debug, Clone, Copy)]
 struct Node {
-    /// Its own set events: `events[first_event..][..events]`, in English order.
-    first_event: u32,
-    events: u32,
-    /// What it includes: `included[first_included..][..included]`, newest last.
+    /// Its own set events: `points[first_point..][..points]`, in English order.
+    first_point: u32,
+    points: u32,
+    /// What it includes besides the spine: `included[first_included..][..included]`, oldest first.
     first_included: u32,
     included: u32,
-    /// The largest clock of a set event in it or in what it includes.
-    clock: u32,
-    /// Its corner, with all that it includes.
-    english: Position,
-    hebrew: Position,
+    /// The part of what it includes with the longest history.
+    spine: Known,
+    jump: Known,
+    /// The length of the spine.
+    depth: u32,
     /// The search that last visited it.
     visited: u32,
+    /// Bounds all that it knows.
+    all: Corner,
+    /// Bounds what it knows without the spine.
+    own: Corner,
+    /// Bounds what the nodes strictly between it and `jump` know without their spines.
+    jumped: Corner,
 }
+
+const NOTHING: Node = Node {
+    first_point: 0,
+    points: 0,
+    first_included: 0,
+    included: 0,
+    spine: Known::NOTHING,
+    jump: Known::NOTHING,
+    depth: 0,
+    visited: 0,
+    all: Corner::EMPTY,
+    own: Corner::EMPTY,
+    jumped: Corner::EMPTY,
+};
 
 /// A set event of a node. Of several, `hebrew` is the last in the Hebrew order from this one on.
 #[derive(Debug, Clone, Copy)]
@@ -81,40 +148,25 @@ pub(super) struct Knowledge {
 
 impl Knowledge {
     pub(super) fn new() -> Knowledge {
-        let mut knowledge = Knowledge {
-            nodes: Vec::new(),
+        Knowledge {
+            nodes: vec![NOTHING],
             points: Vec::new(),
             included: Vec::new(),
             search: 0,
             queue: Vec::new(),
-            memo: Vec::new(),
+            memo: vec![(StrandId(0), Known::NOTHING, false); MEMO],
             visits: Visits::default(),
-        };
-        knowledge.clear();
-        knowledge
+        }
     }
 
     pub(super) fn clear(&mut self) {
         if self.nodes.len() == 1 {
             return;
         }
-        let nothing = Node {
-            first_event: 0,
-            events: 0,
-            first_included: 0,
-            included: 0,
-            clock: 0,
-            english: Position::START,
-            hebrew: Position::START,
-            visited: 0,
-        };
-        self.nodes.clear();
-        self.nodes.push(nothing);
+        self.nodes.truncate(1);
         self.points.clear();
         self.included.clear();
-        self.search = 0;
-        self.memo.clear();
-        self.memo.resize(MEMO, (StrandId(0), Known::NOTHING, false));
+        self.memo.fill((StrandId(0), Known::NOTHING, false));
     }
 
     pub(super) fn visits(&self) -> Visits {
@@ -134,101 +186,105 @@ impl Knowledge {
         // A set event that SP-precedes the strand adds nothing: its knowledge came along that path.
         events.retain(|event| event.at != at && !sp.precedes(event.at, at));
         more.extend(events.iter().map(|event| event.known));
-        more.retain(|&known| known != own && !self.settled(sp, known, at));
+        more.push(own);
+        more.retain(|&known| !self.settled(sp, known, at));
         more.sort_unstable_by_key(|known| known.0);
         more.dedup();
-        let own = if self.settled(sp, own, at) { Known::NOTHING } else { own };
-        match (events.as_slice(), more.as_slice()) {
-            ([], []) => own,
-            ([], [only]) if own == Known::NOTHING => {
-                let only = *only;
-                more.clear();
-                only
-            }
-            _ => self.push(sp, own, events, more),
-        }
+        let known = match (events.as_slice(), more.as_slice()) {
+            ([], []) => Known::NOTHING,
+            ([], [only]) => *only,
+            _ => self.push(sp, events, more),
+        };
+        events.clear();
+        more.clear();
+        known
+    }
+
+    fn node(&self, known: Known) -> &Node {
+        &self.nodes[known.0 as usize]
     }
 
     /// Does all that `known` has SP-precede `at`?
     fn settled(&self, sp: &SeriesParallel, known: Known, at: Position) -> bool {
-        let node = &self.nodes[known.0 as usize];
-        known == Known::NOTHING || sp.corner_precedes(node.english, node.hebrew, at)
+        let all = &self.node(known).all;
+        known == Known::NOTHING || sp.corner_precedes(all.english, all.hebrew, at)
     }
 
-    fn push(
-        &mut self,
-        sp: &SeriesParallel,
-        own: Known,
-        events: &mut Vec<SetEvent>,
-        more: &mut Vec<Known>,
-    ) -> Known {
-        let (first_event, first_included) = (self.points.len() as u32, self.included.len() as u32);
-        if events.len() > 1 {
-            events.sort_by(|a, b| {
-                if a.at == b.at {
-                    std::cmp::Ordering::Equal
-                } else if sp.english_before(a.at, b.at) {
-                    std::cmp::Ordering::Less
-                } else {
-                    std::cmp::Ordering::Greater
-                }
-            });
-        }
-        self.points.extend(events.iter().map(|e| Point { at: e.at, clock: e.clock, hebrew: e.at }));
-        let own_points = &mut self.points[first_event as usize..];
-        for i in (1..own_points.len()).rev() {
-            own_points[i - 1].hebrew = sp.later_hebrew(own_points[i - 1].hebrew, own_points[i].hebrew);
-        }
-        // What the strand knew before is older than what it learns now.
-        if own != Known::NOTHING {
-            self.included.push(own);
-        }
-        self.included.append(more);
-        let included = &self.included[first_included as usize..];
+    fn push(&mut self, sp: &SeriesParallel, events: &mut [SetEvent], parts: &mut Vec<Known>) -> Known {
+        let first_point = self.points.len() as u32;
+        self.push_points(sp, events);
 
-        let parts = included.iter().map(|known| {
-            let node = &self.nodes[known.0 as usize];
-            (node.clock, node.english, node.hebrew)
-        });
-        let corner = events.drain(..).map(|event| (event.clock, event.at, event.at)).chain(parts).reduce(
-            |(clock, english, hebrew), (c, e, h)| {
-                (clock.max(c), sp.later_english(english, e), sp.later_hebrew(hebrew, h))
-            },
-        );
-        let (clock, english, hebrew) = corner.unwrap_or((0, Position::START, Position::START));
+        let longest = (0..parts.len()).max_by_key(|&i| self.node(parts[i]).depth);
+        let spine = longest.map_or(Known::NOTHING, |i| parts.remove(i));
+        let first_included = self.included.len() as u32;
+        self.included.extend_from_slice(parts);
+
+        let events = events.iter().map(Corner::of);
+        let parts = parts.iter().map(|&part| self.node(part).all);
+        let own = events.chain(parts).fold(Corner::EMPTY, |corner, more| corner.union(more, sp));
+        let (jump, jumped) = self.jump_over(sp, spine);
         self.nodes.push(Node {
-            first_event,
-            events: self.points.len() as u32 - first_event,
+            first_point,
+            points: self.points.len() as u32 - first_point,
             first_included,
-            included: included.len() as u32,
-            clock,
-            english,
-            hebrew,
+            included: self.included.len() as u32 - first_included,
+            spine,
+            jump,
+            depth: self.node(spine).depth + 1,
             visited: 0,
+            all: own.union(self.node(spine).all, sp),
+            own,
+            jumped,
         });
         Known(self.nodes.len() as u32 - 1)
     }
 
+    fn push_points(&mut self, sp: &SeriesParallel, events: &mut [SetEvent]) {
+        events.sort_by(|a, b| match a.at == b.at {
+            true => std::cmp::Ordering::Equal,
+            false if sp.english_before(a.at, b.at) => std::cmp::Ordering::Less,
+            false => std::cmp::Ordering::Greater,
+        });
+        let first = self.points.len();
+        self.points.extend(events.iter().map(|e| Point { at: e.at, clock: e.clock, hebrew: e.at }));
+        let points = &mut self.points[first..];
+        for i in (1..points.len()).rev() {
+            points[i - 1].hebrew = sp.later_hebrew(points[i - 1].hebrew, points[i].hebrew);
+        }
+    }
+
+    /// Where a node above `spine` jumps to, and the corner of what it jumps over.
+    fn jump_over(&self, sp: &SeriesParallel, spine: Known) -> (Known, Corner) {
+        let first = self.node(spine);
+        let second = self.node(first.jump);
+        let third = self.node(second.jump);
+        // Two jumps of the same length are joined to one.
+        if spine != Known::NOTHING && first.depth - second.depth == second.depth - third.depth {
+            let corner = first.own.union(first.jumped, sp).union(second.own, sp).union(second.jumped, sp);
+            (second.jump, corner)
+        } else {
+            (spine, Corner::EMPTY)
+        }
+    }
+
     /// Is there a set event in `known` at or after strand `a`, which is at `at`?
     pub(super) fn reaches(&mut self, sp: &SeriesParallel, a: StrandId, at: Position, known: Known) -> bool {
-        let slot = memo_slot(a, known);
-        let (strand, asked, answer) = self.memo[slot];
-        if strand == a && asked == known {
+        if let Some(answer) = self.remembered(a, known) {
             return answer;
         }
         let answer = self.search(sp, a, at, known);
-        self.memo[slot] = (a, known, answer);
+        self.memo[memo_slot(a, known)] = (a, known, answer);
         answer
     }
 
+    #[inline]
+    fn remembered(&self, a: StrandId, known: Known) -> Option<bool> {
+        let (strand, asked, answer) = self.memo[memo_slot(a, known)];
+        (strand == a && asked == known).then_some(answer)
+    }
+
     fn search(&mut self, sp: &SeriesParallel, a: StrandId, at: Position, known: Known) -> bool {
-        self.search = match self.search.checked_add(1) {
-            Some(search) => search,
-            None => {
-                self.nodes.iter_mut().for_each(|node| node.visited = 0);
-                1
-            }
-        };
+        self.next_search();
         let mut queue = std::mem::take(&mut self.queue);
         queue.clear();
         queue.push(known);
@@ -237,29 +293,44 @@ impl Knowledge {
         while !found && next < queue.len() {
             let known = queue[next];
             next += 1;
-            let node = self.nodes[known.0 as usize];
-            if node.clock <= a.0 || !sp.in_corner(at, node.english, node.hebrew) {
+            let node = *self.node(known);
+            if node.all.rules_out(sp, a, at) {
                 continue;
             }
-            let (strand, asked, answer) = self.memo[memo_slot(a, known)];
-            if strand == a && asked == known {
+            if let Some(answer) = self.remembered(a, known) {
                 found = answer;
                 continue;
             }
-            let points = &self.points[node.first_event as usize..][..node.events as usize];
-            found = has_event_from(sp, points, a, at);
-            let included = &self.included[node.first_included as usize..][..node.included as usize];
-            for &older in included.iter().rev() {
-                let visited = &mut self.nodes[older.0 as usize].visited;
-                if *visited != self.search {
-                    *visited = self.search;
-                    queue.push(older);
+            if !node.own.rules_out(sp, a, at) {
+                let points = &self.points[node.first_point as usize..][..node.points as usize];
+                found = has_event_from(sp, points, a, at);
+                let included = node.first_included as usize..(node.first_included + node.included) as usize;
+                for i in included.rev() {
+                    self.visit(self.included[i], &mut queue);
                 }
             }
+            let skip = node.jumped.rules_out(sp, a, at);
+            self.visit(if skip { node.jump } else { node.spine }, &mut queue);
         }
         self.queue = queue;
         self.visits.count(next as u64);
         found
+    }
+
+    fn next_search(&mut self) {
+        self.search = self.search.wrapping_add(1);
+        if self.search == 0 {
+            self.nodes.iter_mut().for_each(|node| node.visited = 0);
+            self.search = 1;
+        }
+    }
+
+    fn visit(&mut self, known: Known, queue: &mut Vec<Known>) {
+        let node = &mut self.nodes[known.0 as usize];
+        if node.visited != self.search {
+            node.visited = self.search;
+            queue.push(known);
+        }
     }
 
     pub(super) fn memory(&self) -> usize {
@@ -275,13 +346,8 @@ fn has_event_from(sp: &SeriesParallel, points: &[Point], a: StrandId, at: Positi
     match points {
         [] => false,
         // At the same position, a strand may be before or after the event: their times decide.
-        [event] => {
-            if event.at == at {
-                a.0 < event.clock
-            } else {
-                sp.precedes(at, event.at)
-            }
-        }
+        [event] if event.at == at => a.0 < event.clock,
+        [event] => sp.precedes(at, event.at),
         // Several are ends of tasks: no strand at the same position is after them. The first one that
         // is not before `at` in the English order has, among those from it on, the last in the Hebrew.
         several => {

@@ -7,9 +7,9 @@
 //!
 //! ```text
 //!   index (open addressing)      lines (in order of first touch)         runs
-//!   ┌───────┬──────┐             ┌────────┬──────┬───────┬──────┐        ┌──────┬──────┬──────┬──────┐
-//!   │ epoch │ line ├────────────►│ number │ read │ write │ last ├───────►│ mask │ site │ kind │ next │
-//!   └───────┴──────┘             └────────┴──────┴───────┴──────┘        └──────┴──────┴──────┴──────┘
+//!   ┌───────┬──────┐             ┌────────┬──────┬───────┬───────┐       ┌──────┬──────┬──────┬──────┐
+//!   │ epoch │ line ├────────────►│ number │ read │ write │ first ├──────►│ mask │ site │ kind │ next │
+//!   └───────┴──────┘             └────────┴──────┴───────┴───────┘       └──────┴──────┴──────┴──────┘
 //!   a slot of an older epoch     masks of the bytes read, written        the bytes that one site set
 //!   is empty: clearing is O(1)
 //! ```
@@ -35,6 +35,8 @@ struct Line {
     number: u64,
     read: u64,
     write: u64,
+    /// Its first and last run.
+    first: u32,
     last: u32,
 }
 
@@ -115,8 +117,13 @@ impl AccessSet {
             AccessKind::Read => line.read |= new,
             AccessKind::Write => line.write |= new,
         }
-        self.runs.push(RunNode { mask: new, site, kind, next: line.last });
-        line.last = (self.runs.len() - 1) as u32;
+        let run = self.runs.len() as u32;
+        self.runs.push(RunNode { mask: new, site, kind, next: NONE });
+        match self.runs.get_mut(line.last as usize) {
+            Some(last) => last.next = run,
+            None => line.first = run,
+        }
+        line.last = run;
     }
 
     fn find_or_insert(&mut self, number: u64) -> usize {
@@ -128,7 +135,7 @@ impl AccessSet {
             let slot = self.index[at];
             if slot.epoch != self.epoch {
                 self.index[at] = Slot { epoch: self.epoch, line: self.lines.len() as u32 };
-                self.lines.push(Line { number, read: 0, write: 0, last: NONE });
+                self.lines.push(Line { number, read: 0, write: 0, first: NONE, last: NONE });
                 return self.lines.len() - 1;
             }
             if self.lines[slot.line as usize].number == number {
@@ -159,11 +166,12 @@ impl AccessSet {
     }
 
     /// The runs of the set: for every line, the bytes that one site was the first to read or write.
-    /// No byte appears twice: a byte both read and written appears as written.
+    /// Of a line they come in the order in which they were recorded. No byte appears
+    /// twice: one both read and written appears as written.
     #[inline]
     pub fn runs(&self) -> impl Iterator<Item = Run> {
         self.lines.iter().flat_map(move |line| {
-            let mut next = line.last;
+            let mut next = line.first;
             std::iter::from_fn(move || {
                 loop {
                     let node = *self.runs.get(next as usize)?;
@@ -221,7 +229,7 @@ impl AccessSet {
         let line = &mut self.lines[at];
         line.read &= !mask;
         line.write &= !mask;
-        let mut next = line.last;
+        let mut next = line.first;
         while let Some(node) = self.runs.get_mut(next as usize) {
             if node.mask & mask != 0 {
                 into.record_line(line.number, node.mask & mask, node.kind, node.site);

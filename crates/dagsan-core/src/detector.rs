@@ -7,8 +7,8 @@ use crate::history::{History, Judge, Record};
 use crate::ids::{StrandId, TaskId};
 use crate::order::{self, Engine, Isolation, Order, Visits};
 use crate::race::{Access, Race, RaceLog};
+use crate::step::{Phase, Step};
 use crate::stream::{Consumer, Strand};
-use crate::structure::{Phase, Step};
 
 /// How many races a detector keeps unless told otherwise.
 pub const RACE_LIMIT: usize = 100_000;

@@ -41,7 +41,7 @@ pub enum Error {
         task: TaskId,
     },
     /// A scope ends while some task in it is still running.
-    #[error("{task} ends a {scope} in which {running} task(s) are still running")]
+    #[error("{task} ends {scope} in which {running} task(s) are still running")]
     ScopeStillRunning {
         /// The ending task.
         task: TaskId,
@@ -51,7 +51,7 @@ pub enum Error {
         running: u32,
     },
     /// An end without its begin, or in the wrong order.
-    #[error("{task} ends a {end}, but its innermost open scope is {open}")]
+    #[error("{task} ends {end}, but its innermost open scope is {open}")]
     Unbalanced {
         /// The ending task.
         task: TaskId,
@@ -61,7 +61,7 @@ pub enum Error {
         open: &'static str,
     },
     /// A task ends inside a scope.
-    #[error("{task} ends with an open {open}")]
+    #[error("{task} ends inside {open}")]
     OpenScope {
         /// The ending task.
         task: TaskId,
@@ -69,7 +69,7 @@ pub enum Error {
         open: &'static str,
     },
     /// A task or procedure instance ends with spawns that no sync has joined.
-    #[error("{task} ends a {end} with {spawns} spawned task(s) not synced: a sync is missing before it")]
+    #[error("{task} ends {end} with {spawns} spawned task(s) not synced: a sync is missing before it")]
     Unsynced {
         /// The ending task.
         task: TaskId,

@@ -14,6 +14,8 @@ mod ids;
 pub mod oracle;
 pub mod order;
 mod race;
+mod recording;
+mod step;
 mod stream;
 pub mod structure;
 
@@ -24,5 +26,6 @@ pub use error::Error;
 pub use event::{Construct, Event, TaskKind};
 pub use ids::{PromiseId, RegionId, ScopeId, SiteId, StrandId, TaskId};
 pub use race::{Access, Race, RaceLog};
+pub use recording::Recording;
+pub use step::{Phase, Step};
 pub use stream::{Consumer, Strand, Stream};
-pub use structure::{Phase, Step};

@@ -10,7 +10,8 @@ use crate::bytes::Bytes;
 use crate::error::Error;
 use crate::event::Event;
 use crate::ids::{SiteId, StrandId, TaskId};
-use crate::structure::{Step, Structure};
+use crate::step::Step;
+use crate::structure::Structure;
 
 /// A strand whose accesses are being delivered.
 #[derive(Debug, Clone, Copy)]

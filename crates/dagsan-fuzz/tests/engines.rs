@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use dagsan_core::order::{ENGINES, Engine, Isolation, Options};
-use dagsan_fuzz::{Class, Program, Size, generate, judge, misordered};
+use dagsan_core::order::{ENGINES, Engine, Isolation, Options, default_engine};
+use dagsan_core::{Detector, Recording, Stream};
+use dagsan_fuzz::{Class, Program, Size, generate, judge, misordered, run};
 
 fn engines() -> Vec<&'static Engine> {
     ENGINES.iter().collect()
@@ -74,5 +75,21 @@ fn the_searches_of_drdp() {
                 assert_eq!(wrong, [], "{program}");
             }
         }
+    }
+}
+
+/// A replayed recording is the run itself: the same stream, and so the same races.
+#[test]
+fn recordings() {
+    let detector = || Detector::new(default_engine(), Options::default());
+    for program in slice(Class::All, 300) {
+        let mut live = Stream::new((Recording::new(), detector()));
+        run(&program, &mut live).unwrap();
+        let (recording, live) = live.into_consumer();
+        let mut replayed = Stream::new((Recording::new(), detector()));
+        recording.replay(&mut replayed).unwrap();
+        let (again, replayed) = replayed.into_consumer();
+        assert_eq!(again, recording, "{program}");
+        assert_eq!(replayed.races(), live.races(), "{program}");
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::event::Event;
 use crate::ids::TaskId;
-use crate::structure::Step;
+use crate::step::Step;
 
 /// A node of the computation graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -13,8 +13,8 @@ use crate::access::{AccessSet, Run};
 use crate::bytes::Bytes;
 use crate::error::Error;
 use crate::ids::{StrandId, TaskId};
+use crate::step::Step;
 use crate::stream::{Consumer, Strand};
-use crate::structure::Step;
 
 /// A strand of the run, whether it touched memory or not.
 #[derive(Debug, Clone)]

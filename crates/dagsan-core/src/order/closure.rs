@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::graph::{EdgeKind, EdgeSink, Edges, NodeId};
 use crate::ids::{StrandId, TaskId};
 use crate::order::Isolation;
-use crate::structure::{Phase, Step};
+use crate::step::{Phase, Step};
 
 /// For each node of a graph, the nodes that precede it.
 #[derive(Debug)]

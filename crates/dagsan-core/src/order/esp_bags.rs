@@ -30,7 +30,7 @@ use super::{Order, Strands};
 use crate::error::Error;
 use crate::event::Event;
 use crate::ids::{StrandId, TaskId};
-use crate::structure::{Phase, Step};
+use crate::step::{Phase, Step};
 
 /// See the module's documentation.
 #[derive(Debug)]

@@ -24,7 +24,7 @@ use tasks::Tasks;
 use crate::error::Error;
 use crate::event::Construct;
 use crate::ids::{StrandId, TaskId};
-use crate::structure::Step;
+use crate::step::Step;
 
 /// What an order engine is to the detector.
 pub trait Order: Send {

@@ -15,7 +15,7 @@ use super::{Order, Strands};
 use crate::error::Error;
 use crate::event::{Construct, Event, TaskKind};
 use crate::ids::{StrandId, TaskId};
-use crate::structure::{Phase, Step};
+use crate::step::{Phase, Step};
 
 /// What a get needs to know of a task.
 #[derive(Debug, Clone, Copy)]

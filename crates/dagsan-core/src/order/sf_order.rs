@@ -27,7 +27,7 @@ use super::{Order, Strands, Tasks};
 use crate::error::Error;
 use crate::event::{Construct, Event, TaskKind};
 use crate::ids::{StrandId, TaskId};
-use crate::structure::{Phase, Step};
+use crate::step::{Phase, Step};
 
 /// The number of a future since the last quiescent point; 0 is what the main task began as.
 type FutureNumber = u32;

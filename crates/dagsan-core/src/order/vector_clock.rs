@@ -12,7 +12,7 @@ use super::{Order, Strands};
 use crate::error::Error;
 use crate::event::Event;
 use crate::ids::{StrandId, TaskId};
-use crate::structure::{Phase, Step};
+use crate::step::{Phase, Step};
 
 /// Entry `t`: the last epoch of task `t` that is known; 0 is none.
 type Clock = Arc<Vec<u32>>;

@@ -119,7 +119,7 @@ fn a_finish_joins_its_spawns_and_leaves_the_others() {
 fn isolated_sections_wait_for_one_another_and_do_not_nest() {
     check(
         "async { get p0; isolated { w 1+1 } } isolated { set p0; isolated { w 2+1 } w 3+1 } w 4+1",
-        "0:start 1, 0:isolated, 0:set 0, 1:get 0, 0:w3, 0:w2, 0:unisolated, 0:w4, 1:isolated, 1:w1,
+        "0:start 1, 0:isolated, 0:set 0, 1:get 0, 0:w2, 0:w3, 0:unisolated, 0:w4, 1:isolated, 1:w1,
          1:unisolated, 1:end, 0:end",
     );
     check("isolated { spawn { w 1+1 } }", "0:isolated, 0:start 1, 1:w1, 1:end, 0:sync, 0:unisolated, 0:end");

@@ -28,7 +28,7 @@ use super::{Order, Strands, Tasks, Visits};
 use crate::error::Error;
 use crate::event::Event;
 use crate::ids::{ScopeId, StrandId, TaskId};
-use crate::structure::{Phase, Step};
+use crate::step::{Phase, Step};
 use knowledge::{Knowledge, Known, SetEvent};
 
 /// Where a task is, or was when it ended.

@@ -66,7 +66,7 @@ use super::{JoinOrder, Options, Order, Search, Strands, Tasks, Visits};
 use crate::error::Error;
 use crate::event::Event;
 use crate::ids::{ScopeId, StrandId, TaskId};
-use crate::structure::{Phase, Step};
+use crate::step::{Phase, Step};
 use dpst::{Dpst, Kind, NodeId};
 
 /// What a non-tree join comes from: the paper's empty task.

@@ -61,11 +61,19 @@ pub struct AccessSet {
     epoch: u32,
     lines: Vec<Line>,
     runs: Vec<RunNode>,
+    /// How many of the lines have a byte read or written; the others were taken.
+    touched: usize,
 }
 
 impl Default for AccessSet {
     fn default() -> AccessSet {
-        AccessSet { index: vec![Slot::default(); 64], epoch: 1, lines: Vec::new(), runs: Vec::new() }
+        AccessSet {
+            index: vec![Slot::default(); 64],
+            epoch: 1,
+            lines: Vec::new(),
+            runs: Vec::new(),
+            touched: 0,
+        }
     }
 }
 
@@ -77,13 +85,14 @@ impl AccessSet {
 
     /// Nothing recorded?
     pub fn is_empty(&self) -> bool {
-        self.lines.is_empty()
+        self.touched == 0
     }
 
     /// Forgets everything, in constant time, and keeps the memory.
     pub fn clear(&mut self) {
         self.lines.clear();
         self.runs.clear();
+        self.touched = 0;
         self.epoch = self.epoch.wrapping_add(1);
         if self.epoch == 0 {
             self.index.fill(Slot::default());
@@ -112,6 +121,9 @@ impl AccessSet {
         };
         if new == 0 {
             return;
+        }
+        if line.read | line.write == 0 {
+            self.touched += 1;
         }
         match kind {
             AccessKind::Read => line.read |= new,
@@ -227,8 +239,12 @@ impl AccessSet {
 
     fn take_line(&mut self, at: usize, mask: u64, into: &mut AccessSet) {
         let line = &mut self.lines[at];
+        let before = line.read | line.write;
         line.read &= !mask;
         line.write &= !mask;
+        if before != 0 && line.read | line.write == 0 {
+            self.touched -= 1;
+        }
         let mut next = line.first;
         while let Some(node) = self.runs.get_mut(next as usize) {
             if node.mask & mask != 0 {
@@ -334,6 +350,18 @@ mod tests {
     }
 
     #[test]
+    fn a_set_is_empty_once_all_was_taken() {
+        let (mut set, mut taken) = (AccessSet::new(), AccessSet::new());
+        set.record(bytes(60, 8), Write, site(1));
+        set.take(bytes(56, 6), &mut taken);
+        assert!(!set.is_empty() && !taken.is_empty());
+        set.take(bytes(62, 100), &mut taken);
+        assert!(set.is_empty() && !taken.is_empty());
+        set.take(bytes(0, 1000), &mut taken);
+        assert!(taken.is_empty());
+    }
+
+    #[test]
     fn taking_a_range_leaves_the_rest() {
         for len in [20, 100_000] {
             let mut set = AccessSet::new();
@@ -344,6 +372,7 @@ mod tests {
             assert_eq!(by_byte(&set).len() + by_byte(&taken).len(), 40);
             assert_eq!(by_byte(&set).contains_key(&101), len == 20);
             assert!(!by_byte(&set).contains_key(&10));
+            assert!(!set.is_empty(), "bytes before the range are left");
             set.record(bytes(10, 1), Read, site(3));
             assert_eq!(by_byte(&set)[&10], (Read, 3), "a taken byte is new again");
         }

@@ -103,13 +103,15 @@ impl AccessSet {
     /// Records an access to `bytes` from `site`.
     #[inline]
     pub fn record(&mut self, bytes: Bytes, kind: AccessKind, site: SiteId) {
-        for (number, mask) in bytes.lines() {
-            self.record_line(number, mask, kind, site);
+        for (line, mask) in bytes.lines() {
+            self.record_run(Run { at: Location { line, mask }, kind, site });
         }
     }
 
+    /// Records an access to bytes of one line.
     #[inline]
-    fn record_line(&mut self, number: u64, mask: u64, kind: AccessKind, site: SiteId) {
+    pub(crate) fn record_run(&mut self, run: Run) {
+        let Run { at: Location { line: number, mask }, kind, site } = run;
         let at = match self.lines.last() {
             Some(line) if line.number == number => self.lines.len() - 1,
             _ => self.find_or_insert(number),
@@ -248,7 +250,8 @@ impl AccessSet {
         let mut next = line.first;
         while let Some(node) = self.runs.get_mut(next as usize) {
             if node.mask & mask != 0 {
-                into.record_line(line.number, node.mask & mask, node.kind, node.site);
+                let at = Location { line: line.number, mask: node.mask & mask };
+                into.record_run(Run { at, kind: node.kind, site: node.site });
                 node.mask &= !mask;
             }
             next = node.next;

@@ -45,10 +45,8 @@ impl Recording {
                 Item::Erase(bytes) => stream.erase(bytes)?,
                 Item::Accesses { task, first, count } => {
                     set.clear();
-                    for run in &self.runs[first..][..count] {
-                        for bytes in run.at.ranges() {
-                            set.record(bytes, run.kind, run.site);
-                        }
+                    for &run in &self.runs[first..][..count] {
+                        set.record_run(run);
                     }
                     stream.accesses(task, &set)?;
                 }

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
+use dagsan_core::Access;
 use dagsan_core::order::{self, Engine};
-use dagsan_core::{Access, AccessKind};
 use dagsan_fuzz::{Class, Program, judge};
 
 /// Options of `judge`.
@@ -54,8 +54,8 @@ pub fn print(program: &Program, engines: &[&'static Engine], class: Option<Class
                     println!(
                         "{:13}   {} and {} on {}",
                         "",
-                        side(&race.first),
-                        side(&race.second),
+                        side(&race.first, program),
+                        side(&race.second, program),
                         bytes.join(", ")
                     );
                 }
@@ -66,11 +66,9 @@ pub fn print(program: &Program, engines: &[&'static Engine], class: Option<Class
     Ok(())
 }
 
-/// One side of a race: sites count the accesses of the program's text, from 1.
-fn side(access: &Access) -> String {
-    let kind = match access.kind {
-        AccessKind::Read => "read",
-        AccessKind::Write => "write",
-    };
-    format!("{kind} no. {} ({})", access.site.number() + 1, access.task)
+/// One side of a race: the statement, and who ran it.
+fn side(access: &Access, program: &Program) -> String {
+    let statement = program.walk().find(|stmt| stmt.site() == Some(access.site));
+    let text = statement.map(|stmt| Program { body: vec![stmt.clone()] }.to_string()).unwrap_or_default();
+    format!("`{}` ({})", text.trim(), access.task)
 }

@@ -127,6 +127,14 @@ impl Stmt {
         }
     }
 
+    /// The site of a read, write or free.
+    pub fn site(&self) -> Option<SiteId> {
+        match *self {
+            Stmt::Read { site, .. } | Stmt::Write { site, .. } | Stmt::Free { site, .. } => Some(site),
+            _ => None,
+        }
+    }
+
     /// The bytes of a read, write or free, to change.
     pub fn bytes_mut(&mut self) -> Option<&mut Bytes> {
         match self {

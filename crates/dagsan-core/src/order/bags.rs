@@ -10,6 +10,8 @@
 //! | task A starts | S_A ← {A} |
 //! | task A ends in scope F | P_F ← P_F ∪ S_A |
 //! | task B joins scope F | S_B ← S_B ∪ P_F, P_F ← ∅ |
+//!
+//! Tasks from before a quiescent point are forgotten: they precede everything.
 
 use super::union_find::UnionFind;
 use crate::error::Error;
@@ -17,15 +19,17 @@ use crate::ids::{ScopeId, TaskId};
 
 #[derive(Debug)]
 pub(crate) struct Bags {
+    /// The main task is number 0, task `first` number 1, and so on.
     sets: UnionFind,
-    /// A task in the P-bag of each scope, if it is not empty.
-    scopes: Vec<Option<TaskId>>,
+    first: u32,
+    /// The number of a task in the P-bag of each scope, if the bag is not empty.
+    scopes: Vec<Option<u32>>,
 }
 
 impl Bags {
     /// The main task in its S-bag.
     pub(crate) fn new() -> Bags {
-        let mut bags = Bags { sets: UnionFind::new(), scopes: vec![None] };
+        let mut bags = Bags { sets: UnionFind::new(), first: 1, scopes: vec![None] };
         bags.start().expect("the first task");
         bags
     }
@@ -33,6 +37,12 @@ impl Bags {
     /// The next task starts.
     pub(crate) fn start(&mut self) -> Result<(), Error> {
         self.sets.push(true)
+    }
+
+    /// The number of `task`; that of the main task, which precedes the present too, if it was forgotten.
+    #[inline]
+    fn number(&self, task: TaskId) -> u32 {
+        (task.0 + 1).saturating_sub(self.first)
     }
 
     /// A scope opens; its number may have been used before.
@@ -46,43 +56,53 @@ impl Bags {
     /// `task` ends, and waits in the P-bag of `scope`.
     pub(crate) fn end(&mut self, task: TaskId, scope: ScopeId) {
         match self.scopes[scope.index()] {
-            Some(member) => self.sets.union(member.0, task.0),
+            Some(member) => self.sets.union(member, self.number(task)),
             None => {
                 self.end_apart(task);
-                self.scopes[scope.index()] = Some(task);
+                self.scopes[scope.index()] = Some(self.number(task));
             }
         }
     }
 
     /// `task` ends, in a P-bag of its own.
     pub(crate) fn end_apart(&mut self, task: TaskId) {
-        self.sets.set_flag(task.0, false);
+        self.sets.set_flag(self.number(task), false);
     }
 
     /// `by` joins everything in the P-bag of `scope`.
     pub(crate) fn join_scope(&mut self, by: TaskId, scope: ScopeId) {
         if let Some(member) = self.scopes[scope.index()].take() {
-            self.sets.union(by.0, member.0);
+            self.sets.union(self.number(by), member);
         }
     }
 
-    /// `by` joins the bag that `task` is in.
+    /// `by` joins the P-bag that `task` is in. An S-bag is joined already, and not this task's to take.
     pub(crate) fn join(&mut self, by: TaskId, task: TaskId) {
-        self.sets.union(by.0, task.0);
+        if !self.serial(task) {
+            self.sets.union(self.number(by), self.number(task));
+        }
     }
 
     /// Does `task` precede the present?
     #[inline]
     pub(crate) fn serial(&mut self, task: TaskId) -> bool {
-        self.sets.flag(task.0)
+        self.sets.flag(self.number(task))
     }
 
     /// The bag that `task` is in. Bags only ever grow together.
     pub(crate) fn bag(&mut self, task: TaskId) -> u32 {
-        self.sets.find(task.0)
+        self.sets.find(self.number(task))
+    }
+
+    /// All tasks have been joined into the main task.
+    pub(crate) fn forget(&mut self) {
+        self.first += self.sets.len() - 1;
+        self.sets.clear();
+        self.start().expect("the first task");
+        self.scopes.fill(None);
     }
 
     pub(crate) fn memory(&self) -> usize {
-        self.sets.memory() + self.scopes.capacity() * size_of::<Option<TaskId>>()
+        self.sets.memory() + self.scopes.capacity() * size_of::<Option<u32>>()
     }
 }

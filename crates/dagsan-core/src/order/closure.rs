@@ -2,7 +2,8 @@
 //!
 //! Every strand keeps the set of all strands before it, as a bitmap: the union of its predecessors'
 //! sets and the predecessors themselves. A query tests one bit. It is the definition of "precedes",
-//! and judges the other engines; it takes n²/8 bytes for n strands.
+//! and judges the other engines. A graph of n nodes (about one per event, two per spawn) takes n²/16 bytes,
+//! and nothing is dropped at quiescent points.
 
 use super::Order;
 use super::strands::Strands;

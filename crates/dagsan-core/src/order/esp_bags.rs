@@ -66,6 +66,7 @@ impl Order for EspBags {
             self.bags.join_scope(step.event.task(), scope);
         }
         if step.phase == Phase::Quiesced {
+            self.bags.forget();
             self.strands.forget();
         }
         Ok(())

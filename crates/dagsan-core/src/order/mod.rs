@@ -55,16 +55,17 @@ pub trait Order: Send {
     }
 }
 
-/// The number of tasks that a search visits: the columns of DRDP's table 3.
+/// What the searches of an engine visit. For `drdp` these are tasks, the columns of the paper's table 3;
+/// for `dag`, nodes of knowledge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Visits {
     /// Queries that had to search.
     pub searches: u64,
-    /// Tasks visited by the shortest search.
+    /// Visited by the shortest search; `u64::MAX` if there was none.
     pub min: u64,
-    /// Tasks visited by the longest search.
+    /// Visited by the longest search.
     pub max: u64,
-    /// Tasks visited by all searches.
+    /// Visited by all searches.
     pub total: u64,
 }
 
@@ -75,17 +76,17 @@ impl Default for Visits {
 }
 
 impl Visits {
-    /// Counts a search that visited `tasks`.
-    pub fn count(&mut self, tasks: u64) {
+    /// Counts a search that visited so many.
+    pub fn count(&mut self, visited: u64) {
         self.searches += 1;
-        self.min = self.min.min(tasks);
-        self.max = self.max.max(tasks);
-        self.total += tasks;
+        self.min = self.min.min(visited);
+        self.max = self.max.max(visited);
+        self.total += visited;
     }
 
-    /// Tasks visited per search.
+    /// Visited per search; 0 if there was none.
     pub fn mean(&self) -> f64 {
-        self.total as f64 / self.searches as f64
+        self.total as f64 / self.searches.max(1) as f64
     }
 }
 

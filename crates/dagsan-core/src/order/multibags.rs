@@ -11,7 +11,7 @@
 //! another way.
 
 use super::bags::Bags;
-use super::{Order, Strands};
+use super::{Order, Strands, Tasks};
 use crate::error::Error;
 use crate::event::{Construct, Event, TaskKind};
 use crate::ids::{StrandId, TaskId};
@@ -32,7 +32,7 @@ enum Handle {
 #[derive(Debug)]
 pub struct MultiBags {
     bags: Bags,
-    handles: Vec<Handle>,
+    handles: Tasks<Handle>,
     strands: Strands<TaskId>,
 }
 
@@ -45,20 +45,19 @@ impl Default for MultiBags {
 impl MultiBags {
     /// At the start of a program.
     pub fn new() -> MultiBags {
-        MultiBags { bags: Bags::new(), handles: vec![Handle::None], strands: Strands::new() }
+        MultiBags { bags: Bags::new(), handles: Tasks::new(Handle::None), strands: Strands::new() }
     }
 
     fn get(&mut self, by: TaskId, future: TaskId) -> Result<(), Error> {
-        match self.handles[future.index()] {
-            Handle::Fresh(creator) if self.bags.serial(creator) => {
-                self.handles[future.index()] = Handle::Used;
-                // A finish may have joined it before, into an S-bag that is not this task's to take.
-                if !self.bags.serial(future) {
-                    self.bags.join(by, future);
-                }
+        match self.handles.get(future) {
+            // It precedes everything since the last quiescent point: the get adds nothing.
+            None => Ok(()),
+            Some(&Handle::Fresh(creator)) if self.bags.serial(creator) => {
+                self.handles[future] = Handle::Used;
+                self.bags.join(by, future);
                 Ok(())
             }
-            _ => Err(Error::Unsupported { engine: "multibags", construct: Construct::GeneralFuture }),
+            Some(_) => Err(Error::Unsupported { engine: "multibags", construct: Construct::GeneralFuture }),
         }
     }
 }
@@ -74,7 +73,7 @@ impl Order for MultiBags {
                 let future = kind == TaskKind::Future;
                 self.handles.push(if future { Handle::Fresh(parent) } else { Handle::None });
             }
-            Event::TaskEnd { task } => match self.handles[task.index()] {
+            Event::TaskEnd { task } => match self.handles[task] {
                 Handle::None => self.bags.end(task, step.scope),
                 Handle::Fresh(_) | Handle::Used => self.bags.end_apart(task),
             },
@@ -92,6 +91,8 @@ impl Order for MultiBags {
             }
         }
         if step.phase == Phase::Quiesced {
+            self.bags.forget();
+            self.handles.forget(Handle::None);
             self.strands.forget();
         }
         Ok(())
@@ -111,6 +112,6 @@ impl Order for MultiBags {
     }
 
     fn memory(&self) -> usize {
-        self.bags.memory() + self.strands.memory() + self.handles.capacity() * size_of::<Handle>()
+        self.bags.memory() + self.strands.memory() + self.handles.memory()
     }
 }

@@ -173,9 +173,8 @@ impl SfOrder {
     }
 
     fn get(&mut self, by: TaskId, future: TaskId) -> Result<(), Error> {
-        let general = Error::Unsupported { engine: "sf-order", construct: Construct::GeneralFuture };
-        // A future from before a quiescent point was got before it.
-        let Some(task) = self.tasks.get(future) else { return Err(general) };
+        // A future from before a quiescent point precedes everything since: its get adds nothing.
+        let Some(task) = self.tasks.get(future) else { return Ok(()) };
         let number = task.future;
         let ends = self.tasks[by].ends.union(&task.ends).with(number);
         match self.futures[number as usize].handle.take() {
@@ -183,7 +182,7 @@ impl SfOrder {
                 self.tasks[by].ends = ends;
                 Ok(())
             }
-            _ => Err(general),
+            _ => Err(Error::Unsupported { engine: "sf-order", construct: Construct::GeneralFuture }),
         }
     }
 
@@ -243,6 +242,11 @@ impl Order for SfOrder {
         let bitmaps = bitmaps.chain(self.futures.iter().map(|future| &future.ancestors));
         self.sp.memory()
             + self.tasks.memory()
+            + self
+                .tasks
+                .iter()
+                .map(|task| task.blocks.capacity() * size_of::<Option<Position>>())
+                .sum::<usize>()
             + self.strands.memory()
             + self.futures.capacity() * size_of::<Future>()
             + bitmaps.map(|bitmap| size_of_val(bitmap.words())).sum::<usize>()

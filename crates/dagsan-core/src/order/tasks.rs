@@ -21,6 +21,15 @@ impl<T> Tasks<T> {
         self.others.push(task);
     }
 
+    /// The place of a task in tables of its own: 0 for the main task, then 1, 2, … in the order of
+    /// creation since the last quiescent point. `None` if the task was forgotten.
+    pub(crate) fn slot(&self, task: TaskId) -> Option<u32> {
+        match task {
+            TaskId::MAIN => Some(0),
+            _ => Some(task.0.checked_sub(self.first)? + 1),
+        }
+    }
+
     /// The entry, unless the task was forgotten.
     pub(crate) fn get(&self, task: TaskId) -> Option<&T> {
         match task {
@@ -38,6 +47,10 @@ impl<T> Tasks<T> {
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         std::iter::once(&self.main).chain(&self.others)
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        std::iter::once(&mut self.main).chain(&mut self.others)
     }
 
     pub(crate) fn memory(&self) -> usize {

@@ -1,7 +1,7 @@
 //! Disjoint sets of tasks, with a flag per set.
 //!
-//! `u32` parents, path halving, linking by index (Rem's rule: the larger number is the root). The flag
-//! of a set is the flag of its root, in the root's own entry:
+//! `u32` parents, path halving, the larger number is the root: O(log n) amortised, and no ranks to keep.
+//! The flag of a set is the flag of its root, in the root's own entry:
 //!
 //! ```text
 //!   31    30 ……………… 0
@@ -70,6 +70,14 @@ impl UnionFind {
         let (root, leaf) = (into.max(from), into.min(from));
         self.entries[leaf as usize] = root;
         self.entries[root as usize] = root | flag;
+    }
+
+    pub(crate) fn len(&self) -> u32 {
+        self.entries.len() as u32
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.entries.clear();
     }
 
     pub(crate) fn memory(&self) -> usize {

@@ -8,30 +8,30 @@
 
 use std::sync::Arc;
 
-use super::{Order, Strands};
+use super::{Order, Strands, Tasks};
 use crate::error::Error;
 use crate::event::Event;
 use crate::ids::{StrandId, TaskId};
 use crate::step::{Phase, Step};
 
-/// Entry `t`: the last epoch of task `t` that is known; 0 is none.
+/// Entry `s`: the last epoch that is known of the task in slot `s` (see [`Tasks::slot`]); 0 is none.
 type Clock = Arc<Vec<u32>>;
 
 /// An epoch of a task.
 #[derive(Debug, Clone, Copy)]
 struct Epoch {
-    task: TaskId,
+    slot: usize,
     number: u32,
 }
 
 /// See the module's documentation.
 #[derive(Debug)]
 pub struct VectorClock {
-    clocks: Vec<Clock>,
+    clocks: Tasks<Clock>,
     sets: Vec<Clock>,
     isolated: Clock,
     strands: Strands<Epoch>,
-    now: TaskId,
+    now: Clock,
 }
 
 impl Default for VectorClock {
@@ -44,27 +44,33 @@ impl VectorClock {
     /// At the start of a program.
     pub fn new() -> VectorClock {
         VectorClock {
-            clocks: vec![Arc::new(vec![1])],
+            clocks: Tasks::new(Arc::new(vec![1])),
             sets: Vec::new(),
             isolated: Clock::default(),
             strands: Strands::new(),
-            now: TaskId::MAIN,
+            now: Clock::default(),
         }
+    }
+
+    /// A task that can still do something was not forgotten.
+    fn slot(&self, task: TaskId) -> usize {
+        self.clocks.slot(task).expect("running") as usize
     }
 
     /// What `task` knows now, for somebody else to learn; a new epoch of the task begins.
     fn release(&mut self, task: TaskId) -> Clock {
-        let clock = &mut self.clocks[task.index()];
+        let slot = self.slot(task);
+        let clock = &mut self.clocks[task];
         let released = clock.clone();
-        Arc::make_mut(clock)[task.index()] += 1;
+        Arc::make_mut(clock)[slot] += 1;
         released
     }
 
     fn acquire(&mut self, task: TaskId, other: &Clock) {
-        if Arc::ptr_eq(&self.clocks[task.index()], other) {
+        if Arc::ptr_eq(&self.clocks[task], other) {
             return;
         }
-        let clock = Arc::make_mut(&mut self.clocks[task.index()]);
+        let clock = Arc::make_mut(&mut self.clocks[task]);
         clock.resize(clock.len().max(other.len()), 0);
         for (mine, theirs) in clock.iter_mut().zip(other.iter()) {
             *mine = (*mine).max(*theirs);
@@ -76,14 +82,15 @@ impl Order for VectorClock {
     fn event(&mut self, step: &Step<'_>) -> Result<(), Error> {
         match step.event {
             Event::Spawn { parent, child, .. } => {
+                let slot = self.slot(child);
                 let mut clock = (*self.release(parent)).clone();
-                clock.resize(child.index() + 1, 0);
-                clock[child.index()] = 1;
+                clock.resize(slot + 1, 0);
+                clock[slot] = 1;
                 self.clocks.push(Arc::new(clock));
             }
             Event::PromiseNew { .. } => self.sets.push(Clock::default()),
             Event::PromiseSet { task, promise } => self.sets[promise.index()] = self.release(task),
-            Event::PromiseGet { task, promise } => {
+            Event::PromiseGet { task, promise } if !step.implied => {
                 let set = self.sets[promise.index()].clone();
                 self.acquire(task, &set);
             }
@@ -95,33 +102,34 @@ impl Order for VectorClock {
             _ => {}
         }
         for &joined in step.joined {
-            let clock = self.clocks[joined.index()].clone();
-            self.acquire(step.event.task(), &clock);
+            if let Some(clock) = self.clocks.get(joined).cloned() {
+                self.acquire(step.event.task(), &clock);
+            }
         }
         if step.phase == Phase::Quiesced {
-            // Only the main task's clock is needed from here on: all the others are below it.
             self.strands.forget();
-            self.clocks[1..].fill(Clock::default());
-            self.sets.fill(Clock::default());
+            self.clocks.forget(Arc::new(vec![1]));
             self.isolated = Clock::default();
         }
         Ok(())
     }
 
     fn now(&mut self, strand: StrandId, task: TaskId) {
-        self.now = task;
-        let number = self.clocks[task.index()][task.index()];
-        self.strands.enter(strand, Epoch { task, number });
+        let slot = self.slot(task);
+        self.now = self.clocks[task].clone();
+        self.strands.enter(strand, Epoch { slot, number: self.now[slot] });
     }
 
     #[inline]
     fn precedes(&mut self, a: StrandId) -> bool {
         let a = self.strands[a];
-        self.clocks[self.now.index()].get(a.task.index()).is_some_and(|&known| a.number <= known)
+        self.now.get(a.slot).is_some_and(|&known| a.number <= known)
     }
 
     fn memory(&self) -> usize {
+        // Shared clocks are counted with each of their owners: an upper bound.
         let clocks = self.clocks.iter().chain(&self.sets);
-        clocks.map(|clock| clock.capacity() * size_of::<u32>()).sum::<usize>() + self.strands.memory()
+        clocks.map(|clock| clock.capacity() * size_of::<u32>() + size_of::<Clock>()).sum::<usize>()
+            + self.strands.memory()
     }
 }

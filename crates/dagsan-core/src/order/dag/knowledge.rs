@@ -17,12 +17,13 @@
 //! pointers (Myers 1983, skew-binary numbers), each with the corner of what it jumps over:
 //!
 //! ```text
-//!   depth   7 ── 6 ── 5 ── 4 ── 3 ── 2 ── 1
-//!   jump    7 ────────────────── 3          a corner for 6, 5, 4
-//!                6 ── 5          3 ─────── 1    … for 2
+//!   depth   7 ── 6 ── 5 ── 4 ── 3 ── 2 ── 1 ── nothing
+//!   jumps   7 ───────────────────────────────► nothing   with a corner for 6, 5, 4, 3, 2, 1
+//!                6 ────────────► 3                       with a corner for 5, 4
+//!                               3 ───────────► nothing   with a corner for 2, 1
 //! ```
 //!
-//! When a scope closes, knowledge of set events that all SP-precede what follows is dropped: it
+//! When a strand learns something, or a scope closes, knowledge of set events that all SP-precede what follows is dropped: it
 //! can only confirm what the SP order says.
 
 use crate::ids::StrandId;

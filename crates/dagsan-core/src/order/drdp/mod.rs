@@ -224,7 +224,7 @@ impl Drdp {
 
     /// Figure 9, from line 11 on: is there a non-tree join on the way from `a` to the present?
     fn search(&mut self, a: NodeId) -> bool {
-        self.search += 1;
+        self.next_search();
         self.sources_ahead.clear();
         self.inherited_ahead.clear();
         let (_, task) = self.now;
@@ -246,6 +246,16 @@ impl Drdp {
         };
         self.visits.count(visited);
         found
+    }
+
+    /// Numbers the search. Should the numbers run out, those left by earlier ones are wiped.
+    fn next_search(&mut self) {
+        self.search = self.search.wrapping_add(1);
+        if self.search == 0 {
+            self.sources.iter_mut().for_each(|source| source.visited = 0);
+            self.tasks.iter_mut().for_each(|task| task.visited = (0, 0));
+            self.search = 1;
+        }
     }
 
     fn next_source(&mut self) -> Option<SourceId> {
@@ -325,6 +335,7 @@ impl Order for Drdp {
             + self.tasks.iter().map(|task| task.joins.capacity() * size_of::<SourceId>()).sum::<usize>()
             + self.sources.capacity() * size_of::<Source>()
             + self.strands.memory()
+            + self.sets.capacity() * size_of::<Option<SourceId>>()
     }
 
     fn visits(&self) -> Option<Visits> {

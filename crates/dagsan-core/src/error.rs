@@ -1,7 +1,7 @@
 //! What can be wrong with the events a front end sends, and with the engine it chose for them.
 
 use crate::bytes::OutOfAddressSpace;
-use crate::event::{Construct, TaskKind};
+use crate::event::Construct;
 use crate::ids::{PromiseId, RegionId, TaskId};
 use crate::order;
 
@@ -79,13 +79,8 @@ pub enum Error {
         spawns: u32,
     },
     /// A get of something that is not a future.
-    #[error("{task} is not a future ({kind:?}): it cannot be got")]
-    NotAFuture {
-        /// The task that was got.
-        task: TaskId,
-        /// What it is.
-        kind: TaskKind,
-    },
+    #[error("{0} is not a future: it cannot be got")]
+    NotAFuture(TaskId),
     /// A get of a promise that has not been set.
     #[error("{task} gets {promise} before it is set")]
     NotSet {

@@ -18,6 +18,7 @@ mod recording;
 mod step;
 mod stream;
 pub mod structure;
+mod tasks;
 
 pub use access::{AccessKind, AccessSet, Run};
 pub use bytes::{Bytes, LINE_BYTES, Lines, Location, OutOfAddressSpace};

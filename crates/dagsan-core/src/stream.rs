@@ -91,8 +91,6 @@ impl<A: Consumer, B: Consumer> Consumer for (A, B) {
 pub struct Stream<C> {
     structure: Structure,
     consumer: C,
-    /// The number of the running strand of each task, once it has one.
-    running: Vec<Option<StrandId>>,
     next_strand: u32,
     stopped: bool,
     scratch: AccessSet,
@@ -104,7 +102,6 @@ impl<C: Consumer> Stream<C> {
         Stream {
             structure: Structure::new(),
             consumer,
-            running: vec![None],
             next_strand: 0,
             stopped: false,
             scratch: AccessSet::new(),
@@ -125,10 +122,6 @@ impl<C: Consumer> Stream<C> {
     pub fn event(&mut self, event: Event) -> Result<(), Error> {
         self.guarded(|stream| {
             let step = stream.structure.apply(event)?;
-            stream.running[event.task().index()] = None;
-            if let Event::Spawn { .. } = event {
-                stream.running.push(None);
-            }
             stream.consumer.event(&step)
         })
     }
@@ -183,12 +176,12 @@ impl<C: Consumer> Stream<C> {
 
     fn deliver(&mut self, task: TaskId, set: &AccessSet) -> Result<(), Error> {
         let depth_first = self.structure.turn(task)?;
-        let id = match self.running[task.index()] {
+        let id = match *self.structure.strand(task) {
             Some(id) => id,
             None => {
                 let id = StrandId(self.next_strand);
                 self.next_strand = id.0.checked_add(1).ok_or(Error::TooMany("strands"))?;
-                self.running[task.index()] = Some(id);
+                *self.structure.strand(task) = Some(id);
                 id
             }
         };

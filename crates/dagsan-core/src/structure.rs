@@ -32,8 +32,9 @@
 
 use crate::error::Error;
 use crate::event::{Event, TaskKind};
-use crate::ids::{PromiseId, RegionId, ScopeId, TaskId};
+use crate::ids::{PromiseId, RegionId, ScopeId, StrandId, TaskId};
 use crate::step::{Phase, Step};
+use crate::tasks::Tasks;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ScopeKind {
@@ -72,7 +73,6 @@ struct Scope {
 #[derive(Debug)]
 struct Task {
     parent: TaskId,
-    kind: TaskKind,
     /// The scope that joins it.
     scope: ScopeId,
     /// The innermost finish around it.
@@ -82,6 +82,8 @@ struct Task {
     ended: bool,
     joined: bool,
     escapes: bool,
+    /// The number of its running strand, once it has one.
+    strand: Option<StrandId>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,7 +96,10 @@ enum PromiseState {
 /// See the module's documentation.
 #[derive(Debug)]
 pub struct Structure {
-    tasks: Vec<Task>,
+    /// Those before the last quiescent point are forgotten: they have ended, and precede the present.
+    tasks: Tasks<Task>,
+    /// A bit for each task there ever was: is it a future?
+    futures: Vec<u64>,
     scopes: Vec<Scope>,
     free_scopes: Vec<ScopeId>,
     promises: Vec<PromiseState>,
@@ -108,8 +113,6 @@ pub struct Structure {
     open: u32,
     /// Counts quiescent points.
     period: u32,
-    /// The first task of this period: all before it (but the main task) precede the present.
-    first_task: TaskId,
     drained: Vec<ScopeId>,
     joined: Vec<TaskId>,
     cross: Vec<TaskId>,
@@ -138,16 +141,17 @@ impl Structure {
         };
         let main = Task {
             parent: TaskId::MAIN,
-            kind: TaskKind::Async,
             scope: ROOT,
             finish: ROOT,
             top: None,
             ended: false,
             joined: false,
             escapes: false,
+            strand: None,
         };
         Structure {
-            tasks: vec![main],
+            tasks: Tasks::new(main),
+            futures: Vec::new(),
             scopes: vec![root],
             free_scopes: Vec::new(),
             promises: Vec::new(),
@@ -157,7 +161,6 @@ impl Structure {
             depth_first: true,
             open: 1,
             period: 0,
-            first_task: TaskId(1),
             drained: Vec::new(),
             joined: Vec::new(),
             cross: Vec::new(),
@@ -167,7 +170,7 @@ impl Structure {
 
     /// How many tasks there are and were.
     pub fn task_count(&self) -> u32 {
-        self.tasks.len() as u32
+        self.tasks.next()
     }
 
     /// Is the past of the program behind it? Accesses then need no recording.
@@ -180,13 +183,25 @@ impl Structure {
         self.isolated
     }
 
+    /// The number of the running strand of `task`, to be given to it. Its next event takes it away.
+    pub(crate) fn strand(&mut self, task: TaskId) -> &mut Option<StrandId> {
+        &mut self.tasks[task].strand
+    }
+
+    fn check_known(&self, task: TaskId) -> Result<(), Error> {
+        if task.0 < self.tasks.next() { Ok(()) } else { Err(Error::UnknownTask(task)) }
+    }
+
+    fn has_ended(&self, task: TaskId) -> bool {
+        self.tasks.get(task).is_none_or(|task| task.ended)
+    }
+
     /// `task` is about to do something: checks that it can. Returns whether all has come in the
     /// serial depth-first order so far.
     pub fn turn(&mut self, task: TaskId) -> Result<bool, Error> {
-        match self.tasks.get(task.index()) {
-            None => return Err(Error::UnknownTask(task)),
-            Some(state) if state.ended => return Err(Error::TaskEnded(task)),
-            Some(_) => {}
+        self.check_known(task)?;
+        if self.has_ended(task) {
+            return Err(Error::TaskEnded(task));
         }
         self.depth_first &= task == self.turn;
         Ok(self.depth_first)
@@ -196,6 +211,7 @@ impl Structure {
     pub fn apply(&mut self, event: Event) -> Result<Step<'_>, Error> {
         let by = event.task();
         self.turn(by)?;
+        self.tasks[by].strand = None;
         self.drained.clear();
         self.joined.clear();
         self.cross.clear();
@@ -256,12 +272,12 @@ impl Structure {
     // ---- scopes ------------------------------------------------------------------------------
 
     fn push(&mut self, task: TaskId, kind: ScopeKind) -> ScopeId {
-        let below = self.tasks[task.index()].top;
+        let below = self.tasks[task].top;
         let id = self.free_scopes.pop().unwrap_or(ScopeId(self.scopes.len() as u32));
         let finish = match (kind, below) {
             (ScopeKind::Finish, _) => id,
             (_, Some(below)) => self.scopes[below.index()].finish,
-            (_, None) => self.tasks[task.index()].finish,
+            (_, None) => self.tasks[task].finish,
         };
         match self.scopes.get_mut(id.index()) {
             Some(scope) => {
@@ -280,13 +296,13 @@ impl Structure {
                 });
             }
         }
-        self.tasks[task.index()].top = Some(id);
+        self.tasks[task].top = Some(id);
         id
     }
 
     /// Closes the innermost scope of `task`, which must be of `kind`.
     fn pop(&mut self, task: TaskId, kind: ScopeKind) -> Result<ScopeId, Error> {
-        let top = self.tasks[task.index()].top;
+        let top = self.tasks[task].top;
         let open = top.map(|id| self.scopes[id.index()].kind);
         let (Some(id), true) = (top, open == Some(kind)) else {
             let open = open.map_or("none", ScopeKind::describe);
@@ -294,7 +310,7 @@ impl Structure {
         };
         let scope = &mut self.scopes[id.index()];
         let escapes = scope.escapes && kind != ScopeKind::Finish;
-        self.tasks[task.index()].top = scope.below;
+        self.tasks[task].top = scope.below;
         self.free_scopes.push(id);
         if escapes {
             self.mark_escaping(task);
@@ -304,14 +320,14 @@ impl Structure {
 
     /// Something was started that the innermost scope of `task` may not join.
     fn mark_escaping(&mut self, task: TaskId) {
-        match self.tasks[task.index()].top {
+        match self.tasks[task].top {
             Some(top) => self.scopes[top.index()].escapes = true,
-            None => self.tasks[task.index()].escapes = true,
+            None => self.tasks[task].escapes = true,
         }
     }
 
     fn top_block(&self, task: TaskId) -> Option<ScopeId> {
-        self.tasks[task.index()].top.filter(|id| self.scopes[id.index()].kind == ScopeKind::Block)
+        self.tasks[task].top.filter(|id| self.scopes[id.index()].kind == ScopeKind::Block)
     }
 
     /// Removes a block whose tasks were all joined from inside a later scope, before that which
@@ -346,13 +362,13 @@ impl Structure {
     }
 
     fn join(&mut self, task: TaskId, tree: bool) {
-        let state = &mut self.tasks[task.index()];
+        self.joined.push(task);
+        let Some(state) = self.tasks.get_mut(task) else { return };
         if !state.joined {
             state.joined = true;
             self.open -= 1;
         }
-        self.joined.push(task);
-        if !tree && task >= self.first_task {
+        if !tree {
             self.cross.push(task);
         }
     }
@@ -365,7 +381,7 @@ impl Structure {
         child: TaskId,
         kind: TaskKind,
     ) -> Result<(ScopeId, Option<ScopeId>), Error> {
-        check_dense("task", self.tasks.len(), child.0)?;
+        check_dense("task", self.tasks.next() as usize, child.0)?;
         let mut opened = None;
         let scope = match kind {
             TaskKind::Spawn => self.top_block(by).unwrap_or_else(|| {
@@ -386,31 +402,35 @@ impl Structure {
         self.scopes[scope.index()].running += 1;
         self.tasks.push(Task {
             parent: by,
-            kind,
             scope,
             finish,
             top: None,
             ended: false,
             joined: false,
             escapes: false,
+            strand: None,
         });
+        if kind == TaskKind::Future {
+            self.futures.resize(child.index() / 64 + 1, 0);
+            self.futures[child.index() / 64] |= 1 << (child.index() % 64);
+        }
         self.open += 1;
         self.turn = child;
         Ok((scope, opened))
     }
 
     fn innermost_finish(&self, task: TaskId) -> ScopeId {
-        let task = &self.tasks[task.index()];
+        let task = &self.tasks[task];
         task.top.map_or(task.finish, |top| self.scopes[top.index()].finish)
     }
 
     fn task_end(&mut self, by: TaskId) -> Result<ScopeId, Error> {
         self.close_empty_block(by, "its body")?;
-        if let Some(top) = self.tasks[by.index()].top {
+        if let Some(top) = self.tasks[by].top {
             let open = self.scopes[top.index()].kind.describe();
             return Err(Error::OpenScope { task: by, open });
         }
-        let task = &mut self.tasks[by.index()];
+        let task = &mut self.tasks[by];
         task.ended = true;
         self.turn = task.parent;
         let scope = &mut self.scopes[task.scope.index()];
@@ -445,7 +465,7 @@ impl Structure {
             closed = tree.then_some(block);
         }
         // Blocks of the same procedure instance under a finish or isolated section opened later.
-        let mut next = self.tasks[by.index()].top;
+        let mut next = self.tasks[by].top;
         while let Some(id) = next {
             let scope = &self.scopes[id.index()];
             next = scope.below;
@@ -459,15 +479,20 @@ impl Structure {
     }
 
     fn future_get(&mut self, by: TaskId, future: TaskId) -> Result<(), Error> {
-        let task = self.tasks.get(future.index()).ok_or(Error::UnknownTask(future))?;
-        if task.kind != TaskKind::Future {
-            return Err(Error::NotAFuture { task: future, kind: task.kind });
+        self.check_known(future)?;
+        if !self.is_future(future) {
+            return Err(Error::NotAFuture(future));
         }
         self.join_ended(by, future)
     }
 
+    fn is_future(&self, task: TaskId) -> bool {
+        let word = self.futures.get(task.index() / 64);
+        word.is_some_and(|word| word >> (task.index() % 64) & 1 == 1)
+    }
+
     fn join_ended(&mut self, by: TaskId, task: TaskId) -> Result<(), Error> {
-        if !self.tasks[task.index()].ended {
+        if !self.has_ended(task) {
             return Err(Error::StillRunning { by, task });
         }
         self.join(task, false);
@@ -528,9 +553,9 @@ impl Structure {
 
     fn quiesce(&mut self) {
         self.period += 1;
-        self.first_task = TaskId(self.tasks.len() as u32);
+        self.tasks.forget_others();
         self.scopes[ROOT.index()].tasks.clear();
-        let mut next = self.tasks[TaskId::MAIN.index()].top;
+        let mut next = self.tasks[TaskId::MAIN].top;
         while let Some(id) = next {
             let scope = &mut self.scopes[id.index()];
             scope.tasks.clear();
@@ -544,7 +569,8 @@ impl Structure {
 
     /// Bytes of memory held.
     pub fn memory(&self) -> usize {
-        self.tasks.capacity() * size_of::<Task>()
+        self.tasks.memory()
+            + self.futures.capacity() * size_of::<u64>()
             + self.scopes.capacity() * size_of::<Scope>()
             + self.scopes.iter().map(|scope| scope.tasks.capacity() * size_of::<TaskId>()).sum::<usize>()
             + self.promises.capacity() * size_of::<PromiseState>()

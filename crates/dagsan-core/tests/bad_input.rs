@@ -99,7 +99,7 @@ fn futures_and_promises() {
     let get = |future: u32| Event::FutureGet { task: MAIN, future: task(future) };
     check(&[get(1)], "task 1 does not exist");
     check(&[spawn(0, 1, Future), get(1)], "task 0 joins task 1, which is still running");
-    check(&[spawn(0, 1, Async), end(1), get(1)], "task 1 is not a future (Async): it cannot be got");
+    check(&[spawn(0, 1, Async), end(1), get(1)], "task 1 is not a future: it cannot be got");
     let promise = PromiseId(0);
     let new = Event::PromiseNew { task: MAIN, promise };
     let set = Event::PromiseSet { task: MAIN, promise };

@@ -14,17 +14,16 @@ pub mod multibags;
 pub mod sf_order;
 mod sp;
 mod strands;
-mod tasks;
 mod union_find;
 pub mod vector_clock;
 
 pub(crate) use strands::Strands;
-use tasks::Tasks;
 
 use crate::error::Error;
 use crate::event::Construct;
 use crate::ids::{StrandId, TaskId};
 use crate::step::Step;
+use crate::tasks::Tasks;
 
 /// What an order engine is to the detector.
 pub trait Order: Send {

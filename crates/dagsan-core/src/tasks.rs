@@ -16,6 +16,11 @@ impl<T> Tasks<T> {
         Tasks { main, first: 1, others: Vec::new() }
     }
 
+    /// The number of the next task.
+    pub(crate) fn next(&self) -> u32 {
+        self.first + self.others.len() as u32
+    }
+
     /// Enters the next task.
     pub(crate) fn push(&mut self, task: T) {
         self.others.push(task);
@@ -38,11 +43,24 @@ impl<T> Tasks<T> {
         }
     }
 
+    /// The entry to change, unless the task was forgotten.
+    pub(crate) fn get_mut(&mut self, task: TaskId) -> Option<&mut T> {
+        match task {
+            TaskId::MAIN => Some(&mut self.main),
+            _ => self.others.get_mut(task.0.checked_sub(self.first)? as usize),
+        }
+    }
+
     /// Forgets all but the main task, whose entry becomes `main`.
     pub(crate) fn forget(&mut self, main: T) {
-        self.first += self.others.len() as u32;
-        self.others.clear();
         self.main = main;
+        self.forget_others();
+    }
+
+    /// Forgets all but the main task.
+    pub(crate) fn forget_others(&mut self) {
+        self.first = self.next();
+        self.others.clear();
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {

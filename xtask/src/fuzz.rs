@@ -27,6 +27,9 @@ pub struct Args {
     /// Judge only this engine
     #[arg(long)]
     engine: Option<String>,
+    /// Programs of about this many tasks; otherwise most are small, and some have up to 300
+    #[arg(long)]
+    tasks: Option<usize>,
     /// Threads
     #[arg(long, default_value_t = std::thread::available_parallelism().map_or(1, usize::from))]
     jobs: usize,
@@ -60,7 +63,7 @@ pub fn run(args: &Args) -> Result<()> {
                         break;
                     }
                     let seed = args.seed.wrapping_add(number);
-                    let (class, program) = make(seed, args.class);
+                    let (class, program) = make(seed, args);
                     match judge(&program, &engines, Some(class)) {
                         Ok(judgement) => tally.add(&judgement),
                         Err(_) => {
@@ -94,10 +97,10 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-fn make(seed: u64, class: Option<Class>) -> (Class, Program) {
-    let class = class.unwrap_or(Class::ALL[(seed % Class::ALL.len() as u64) as usize]);
+fn make(seed: u64, args: &Args) -> (Class, Program) {
+    let class = args.class.unwrap_or(Class::ALL[(seed % Class::ALL.len() as u64) as usize]);
     let mut rng = fastrand::Rng::with_seed(seed);
-    let size = Size::pick(&mut rng);
+    let size = args.tasks.map_or_else(|| Size::pick(&mut rng), |tasks| Size { tasks });
     (class, generate(class, &mut rng, size))
 }
 
@@ -156,14 +159,17 @@ fn report(args: &Args, engines: &[&'static Engine], seed: u64, class: Class, pro
         println!("{disagreement}");
     }
     let engine = args.engine.as_ref().map(|name| format!(" --engine {name}")).unwrap_or_default();
-    println!("\nmake it again with:  cargo xtask fuzz --class {class} --seed {seed} --programs 1{engine}");
+    let tasks = args.tasks.map(|tasks| format!(" --tasks {tasks}")).unwrap_or_default();
+    println!(
+        "\nmake it again with:  cargo xtask fuzz --class {class} --seed {seed} --programs 1{tasks}{engine}"
+    );
     println!("keep the small one:  crates/dagsan-fuzz/regressions/NAME.prog");
 }
 
 fn show(args: &Args, engines: &[&'static Engine]) -> Result<()> {
     for number in 0..args.programs {
         let seed = args.seed.wrapping_add(number);
-        let (class, program) = make(seed, args.class);
+        let (class, program) = make(seed, args);
         println!("// class {class}, seed {seed}\n{program}");
         crate::judge::print(&program, engines, Some(class))?;
     }

@@ -28,26 +28,28 @@ pub const SHAPES: &[Shape] = &[
 
 const DECADES: &[u32] = &[1_000, 10_000, 100_000, 1_000_000];
 
-/// Divide and conquer: a task writes the input of its two children, and reads what they made.
+/// Divide and conquer: a task reads what the tasks above it wrote, and what its two children made.
 fn tree(tasks: u32) -> Script {
     let mut writer = Writer::new(TaskKind::Async);
-    let input = writer.strand(TaskId::MAIN, &[]);
-    conquer(&mut writer, TaskId::MAIN, input, tasks);
+    let mut above = vec![writer.strand(TaskId::MAIN, &[])];
+    conquer(&mut writer, TaskId::MAIN, &mut above, tasks);
     writer.finish()
 }
 
-fn conquer(writer: &mut Writer, task: TaskId, input: StrandId, tasks: u32) -> StrandId {
-    let divided = writer.strand(task, &[input]);
+fn conquer(writer: &mut Writer, task: TaskId, above: &mut Vec<StrandId>, tasks: u32) -> StrandId {
+    let divided = writer.strand(task, &above[above.len().saturating_sub(4)..]);
     if tasks < 3 {
         return divided;
     }
     writer.event(Event::FinishBegin { task });
+    above.push(divided);
     let results = [(tasks - 1) / 2, tasks - 1 - (tasks - 1) / 2].map(|part| {
         let child = writer.spawn(task, TaskKind::Async);
-        let result = conquer(writer, child, divided, part);
+        let result = conquer(writer, child, above, part);
         writer.event(Event::TaskEnd { task: child });
         result
     });
+    above.pop();
     writer.event(Event::FinishEnd { task });
     writer.strand(task, &results)
 }

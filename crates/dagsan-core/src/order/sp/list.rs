@@ -1,25 +1,36 @@
-//! Two order-maintenance lists over the same elements.
+//! Two order-maintenance lists over the same elements, in two levels (Dietz and Sleator 1987; Bender et
+//! al. 2002).
 //!
-//! An element has, in each list, a label that grows along the list: comparing two elements is comparing
-//! their labels. A new element takes a label between its neighbours'; if there is none, the labels around
-//! are spread (Bender et al. 2002, "Two simplified algorithms for maintaining order in a list"): the
-//! smallest enclosing range of labels, of a size 2^i, that holds few enough elements is numbered
-//! afresh, evenly. Halfway between the neighbours would be used up by sixty insertions in one place,
-//! and programs do insert in one place: the caller says where the next ones will come ([`Place`]).
+//! In each list the elements are in groups: runs of at most 64 neighbours. A group has a label that
+//! grows along the list ([`groups`]), an element a label that grows along its group. Of two elements of
+//! one group their labels tell which comes first, of any others the labels of their groups.
 //!
 //! ```text
-//!   chunk k holds 2^(k+10) elements and is never moved
-//!   element: ┌─────────┬─────────┬───────────┬───────────┐
-//!            │ English │ Hebrew  │ next, prev│ next, prev│   32 bytes; the two labels that a query
-//!            │  label  │  label  │ (English) │ (Hebrew)  │   reads share a cache line
-//!            └─────────┴─────────┴───────────┴───────────┘
+//!   a list     ┌ group ─────┐   ┌ group ──┐   ┌ group ────────┐
+//!              │ a · b · c ─┼───┼ d · e ──┼───┼ f · g · h · i │
+//!              └────────────┘   └─────────┘   └───────────────┘
+//!
+//!   what a query reads of an element, 16 bytes           what an insertion reads besides, 8 bytes
+//!   ┌─────────┬─────────┬─────────┬─────────┐            ┌─────────┬─────────┐
+//!   │  label  │  group  │  label  │  group  │            │  next   │  next   │
+//!   └ English place ────┴ Hebrew place ─────┘            └ English ┴ Hebrew ─┘
 //! ```
 //!
+//! A new element takes a label between its neighbours', in the group of the one before it. If the
+//! group is full, its later part becomes a new group. If there is no label left, the group is numbered
+//! afresh, evenly. Both touch one group, and wherever insertions come, there are at least 16 in a group
+//! before it is full again, and 20 before it is out of labels again. So an insertion costs O(1)
+//! on average, without knowing where the next ones will come.
+//!
 //! One thread inserts at a time (a mutex); queries run beside it (a sequence lock).
+//!
+//! [`groups`]: super::groups
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
+use super::chunks::Chunks;
+use super::groups::{Group, GroupId, Labels};
 use super::seqlock::SeqLock;
 
 /// An element.
@@ -31,221 +42,235 @@ impl Position {
     pub(crate) const START: Position = Position(0);
 }
 
-pub(crate) const ENGLISH: usize = 0;
-pub(crate) const HEBREW: usize = 1;
+pub(super) const ENGLISH: usize = 0;
+pub(super) const HEBREW: usize = 1;
 
-/// No element: the neighbour of a list's end.
+/// No element: the next one of a list's last.
 const NONE: u32 = u32::MAX;
-/// Labels are below this.
-const LABELS: u64 = 1 << 62;
-/// The T of the paper. With 1.4, the whole label space takes (2/1.4)^62, about 4 billion elements.
-const OVERFLOW: f64 = 1.4;
-/// After spreading, neighbours are at least this far apart, so that the next insertions find room.
-const MIN_GAP: u64 = 16;
-/// The labels set apart for what a task does.
-const TASK_ROOM: u64 = 1 << 40;
+/// A group has at most this many elements.
+const FULL: u32 = 64;
+/// An element's label is below this.
+const LABELS: u64 = 1 << 32;
+/// New elements are no further apart than this. It leaves room for what comes after them in the order,
+/// as in a flat program in the English order, and still is enough for 13 forks between two of them,
+/// as in a flat program in the Hebrew order. Measured: with more, or less, groups are numbered more often.
+const STEP: u64 = 1 << 22;
 
-/// Where between its neighbours a new element goes.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Place {
-    /// Next to the one before it: nothing will come between them.
-    Next,
-    /// After the room of a task, and before whatever else comes.
-    AfterTask,
-    /// Before the room of a task, and after whatever else comes.
-    BeforeTask,
-    /// After the room of a scope, which may have many tasks.
-    AfterScope,
+/// Where an element is in both lists: `group << 32 | label`. One load gets what belongs together, and
+/// places in one group compare as numbers.
+pub(super) type Places = [AtomicU64; 2];
+
+type PlaceChunks = Chunks<2, 7>;
+
+#[inline]
+fn place<const ORDER: usize>(places: &Places) -> u64 {
+    places[ORDER].load(Ordering::Relaxed)
 }
 
-#[derive(Debug)]
-struct Element {
-    label: [AtomicU64; 2],
-    next: [AtomicU32; 2],
-    prev: [AtomicU32; 2],
+/// Sets a place: of an element that nobody knows of, or inside of [`SeqLock::write`].
+#[inline]
+fn set_place<const ORDER: usize>(places: &Places, place: u64) {
+    places[ORDER].store(place, Ordering::Relaxed);
 }
 
-const _: () = assert!(size_of::<Element>() == 32);
-
-impl Element {
-    fn new() -> Element {
-        Element {
-            label: [AtomicU64::new(0), AtomicU64::new(0)],
-            next: [AtomicU32::new(NONE), AtomicU32::new(NONE)],
-            prev: [AtomicU32::new(NONE), AtomicU32::new(NONE)],
-        }
-    }
+#[inline]
+fn group(place: u64) -> GroupId {
+    GroupId::from_bits((place >> 32) as u32)
 }
 
-const FIRST_CHUNK_BITS: u32 = 10;
-const CHUNKS: usize = 32 - FIRST_CHUNK_BITS as usize + 1;
+/// The lowest place in a group.
+#[inline]
+fn lowest(group: GroupId) -> u64 {
+    u64::from(group.bits()) << 32
+}
 
 /// The two lists.
 #[derive(Debug)]
-pub(crate) struct Orders {
-    chunks: [OnceLock<Box<[Element]>>; CHUNKS],
+pub(super) struct Orders {
+    places: PlaceChunks,
+    labels: Labels,
     lock: SeqLock,
-    /// How many elements there are; held while inserting.
-    len: Mutex<u32>,
+    links: Mutex<Links>,
+}
+
+/// What only the one who inserts needs.
+#[derive(Debug, Default)]
+struct Links {
+    /// The next element in each list.
+    next: Vec<[u32; 2]>,
+    groups: Vec<Group>,
+}
+
+/// Where new elements go: after `place`, `step` apart.
+struct Room {
+    place: u64,
+    step: u64,
 }
 
 impl Orders {
-    pub(crate) fn new() -> Orders {
-        let orders =
-            Orders { chunks: [const { OnceLock::new() }; CHUNKS], lock: SeqLock::new(), len: Mutex::new(0) };
-        orders.insert(|list| {
-            let start = list.push();
-            debug_assert_eq!(start, Position::START);
-        });
+    pub(super) fn new() -> Orders {
+        let mut orders = Orders {
+            places: Chunks::new(),
+            labels: Labels::new(),
+            lock: SeqLock::new(),
+            links: Mutex::default(),
+        };
+        orders.clear();
         orders
     }
 
-    /// Runs `compare` on consistent labels: see [`Orders::labels`].
-    #[inline]
-    pub(crate) fn read<T>(&self, compare: impl FnMut() -> T) -> T {
-        self.lock.read(compare)
+    /// Only the first element. What is left of others is written over when their numbers come again.
+    pub(super) fn clear(&mut self) {
+        let links = self.links.get_mut().unwrap_or_else(PoisonError::into_inner);
+        links.next.clear();
+        links.next.push([NONE; 2]);
+        links.groups.clear();
+        links.groups.extend([Group::alone(0, 1); 2]);
+        let (english, hebrew) = (GroupId::new(ENGLISH), GroupId::new(HEBREW));
+        self.labels.set(english, 0);
+        self.labels.set(hebrew, 0);
+        let start = self.places.make(PlaceChunks::spot(0));
+        set_place::<ENGLISH>(start, lowest(english));
+        set_place::<HEBREW>(start, lowest(hebrew));
     }
 
-    /// The labels of an element. Comparable with others of the same [`Orders::read`] only.
+    /// Runs `query` on places and labels that belong together.
     #[inline]
-    pub(crate) fn labels(&self, position: Position) -> [u64; 2] {
-        let element = self.element(position.0);
-        [ENGLISH, HEBREW].map(|order| element.label[order].load(Ordering::Relaxed))
+    pub(super) fn read<T>(&self, query: impl FnMut() -> T) -> T {
+        self.lock.read(query)
     }
 
-    /// Runs `insert` as the only one that inserts.
-    pub(crate) fn insert<T>(&self, insert: impl FnOnce(&mut Inserter<'_>) -> T) -> T {
+    /// Where an element is; to be compared with others inside of [`Orders::read`].
+    #[inline]
+    pub(super) fn places(&self, element: Position) -> &Places {
+        self.places.get(PlaceChunks::spot(element.0)).expect("who knows an element sees its chunk")
+    }
+
+    /// Does `a` come before `b`? Inside of [`Orders::read`].
+    #[inline]
+    pub(super) fn before<const ORDER: usize>(&self, a: &Places, b: &Places) -> bool {
+        let (a, b) = (place::<ORDER>(a), place::<ORDER>(b));
+        if group(a) == group(b) { a < b } else { self.labels.get(group(a)) < self.labels.get(group(b)) }
+    }
+
+    /// New elements right after `at`: in this order in the English list, in the opposite one in the Hebrew
+    /// list.
+    #[inline]
+    pub(super) fn insert_after<const N: usize>(&self, at: Position) -> [Position; N] {
         // A panic while inserting is an error of this file; the lists are not used after it.
-        let mut len = self.len.lock().unwrap_or_else(PoisonError::into_inner);
-        insert(&mut Inserter { orders: self, len: &mut len })
+        let links = &mut *self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        let first = u32::try_from(links.next.len()).unwrap_or(u32::MAX);
+        assert!(first < PlaceChunks::MOST - N as u32, "too many positions");
+        let new: [u32; N] = std::array::from_fn(|i| first + i as u32);
+        let last = first + N as u32 - 1;
+
+        let places = self.places(at);
+        let english = self.take_room::<ENGLISH, N>(links, at, places);
+        let hebrew = self.take_room::<HEBREW, N>(links, at, places);
+        for (element, i) in new.into_iter().zip(1..) {
+            let places = self.places.make(PlaceChunks::spot(element));
+            set_place::<ENGLISH>(places, english.place + i * english.step);
+            set_place::<HEBREW>(places, hebrew.place + (N as u64 + 1 - i) * hebrew.step);
+        }
+
+        let [english, hebrew] = std::mem::replace(&mut links.next[at.0 as usize], [first, last]);
+        links.next.extend(new.map(|element| {
+            let english = if element == last { english } else { element + 1 };
+            let hebrew = if element == first { hebrew } else { element - 1 };
+            [english, hebrew]
+        }));
+        new.map(Position)
     }
 
-    /// Back to the first element alone. The others are written anew when they are pushed again.
-    pub(crate) fn clear(&mut self) {
-        *self.len.get_mut().unwrap_or_else(PoisonError::into_inner) = 1;
-        let first = self.chunks[0].get_mut().expect("made by new");
-        first[0] = Element::new();
-    }
-
+    /// Room for `N` elements after `at`, which are counted as being there.
     #[inline]
-    fn element(&self, number: u32) -> &Element {
-        let (chunk, offset) = place(number);
-        &self.chunks[chunk].get().expect("numbers are given out after their chunk is made")[offset]
-    }
-
-    pub(crate) fn memory(&self) -> usize {
-        self.chunks.iter().filter_map(OnceLock::get).map(|chunk| size_of_val(&**chunk)).sum()
-    }
-}
-
-/// The chunk of an element and its place in it.
-#[inline]
-fn place(number: u32) -> (usize, usize) {
-    let shifted = u64::from(number) + (1 << FIRST_CHUNK_BITS);
-    let chunk = shifted.ilog2() - FIRST_CHUNK_BITS;
-    (chunk as usize, (shifted - (1 << (chunk + FIRST_CHUNK_BITS))) as usize)
-}
-
-/// The right to insert.
-pub(crate) struct Inserter<'a> {
-    orders: &'a Orders,
-    len: &'a mut u32,
-}
-
-impl Inserter<'_> {
-    /// A new element, in neither list yet.
-    pub(crate) fn push(&mut self) -> Position {
-        let number = *self.len;
-        let (chunk, _) = place(number);
-        self.orders.chunks[chunk].get_or_init(|| {
-            let size = 1usize << (chunk as u32 + FIRST_CHUNK_BITS);
-            (0..size).map(|_| Element::new()).collect()
-        });
-        *self.len += 1;
-        Position(number)
-    }
-
-    /// Puts `new` right after `at` in one of the lists.
-    pub(crate) fn link_after<const ORDER: usize>(&mut self, at: Position, new: Position, place: Place) {
-        let element = self.orders.element(at.0);
-        let mut low = element.label[ORDER].load(Ordering::Relaxed);
-        let mut high = self.label_after::<ORDER>(at);
-        if high - low < 2 {
-            self.spread::<ORDER>(at);
-            low = element.label[ORDER].load(Ordering::Relaxed);
-            high = self.label_after::<ORDER>(at);
+    fn take_room<const ORDER: usize, const N: usize>(
+        &self,
+        links: &mut Links,
+        at: Position,
+        places: &Places,
+    ) -> Room {
+        let next = links.next[at.0 as usize][ORDER];
+        let mut room = self.room::<ORDER, N>(places, next);
+        let size = &mut links.groups[group(room.place).index()].size;
+        if room.step > 0 && *size + N as u32 <= FULL {
+            *size += N as u32;
+        } else {
+            room = self.make_room::<ORDER, N>(links, places, next);
         }
-        let gap = high - low;
-        let task = (gap / 2).clamp(1, TASK_ROOM);
-        let label = match place {
-            Place::Next => low + 1,
-            Place::AfterTask => low + task,
-            Place::BeforeTask => high - task,
-            Place::AfterScope => low + (gap / 2).max(1),
-        };
-        debug_assert!(low < label && label < high);
-        let next = element.next[ORDER].load(Ordering::Relaxed);
-        let inserted = self.orders.element(new.0);
-        inserted.label[ORDER].store(label, Ordering::Relaxed);
-        inserted.prev[ORDER].store(at.0, Ordering::Relaxed);
-        inserted.next[ORDER].store(next, Ordering::Relaxed);
-        element.next[ORDER].store(new.0, Ordering::Relaxed);
-        if next != NONE {
-            self.orders.element(next).prev[ORDER].store(new.0, Ordering::Relaxed);
-        }
+        room
     }
 
-    fn label<const ORDER: usize>(&self, number: u32) -> u64 {
-        self.orders.element(number).label[ORDER].load(Ordering::Relaxed)
+    /// The room between an element and the next one, if that one is in its group, or the group's end.
+    #[inline]
+    fn room<const ORDER: usize, const N: usize>(&self, at: &Places, next: u32) -> Room {
+        let at = place::<ORDER>(at);
+        let end = (at | (LABELS - 1)) + 1;
+        let next = if next == NONE { end } else { place::<ORDER>(self.places(Position(next))) };
+        // A place in another group is below `at` or not below `end`.
+        let gap = if at < next && next < end { next - at } else { end - at };
+        Room { place: at, step: (gap / (N as u64 + 1)).min(STEP) }
     }
 
-    fn label_after<const ORDER: usize>(&self, at: Position) -> u64 {
-        match self.orders.element(at.0).next[ORDER].load(Ordering::Relaxed) {
-            NONE => LABELS,
-            next => self.label::<ORDER>(next),
-        }
-    }
-
-    /// Makes room after `at`.
+    /// As [`Orders::take_room`], where the group is full or has no labels left.
     #[cold]
-    fn spread<const ORDER: usize>(&mut self, at: Position) {
-        let label = self.label::<ORDER>(at.0);
-        let (mut first, mut last, mut count) = (at.0, at.0, 1u64);
-        let (mut size, mut limit) = (1u64, 1.0f64);
-        loop {
-            size *= 2;
-            limit *= 2.0 / OVERFLOW;
-            let low = label & !(size - 1);
-            loop {
-                let prev = self.orders.element(first).prev[ORDER].load(Ordering::Relaxed);
-                if prev == NONE || self.label::<ORDER>(prev) < low {
-                    break;
-                }
-                (first, count) = (prev, count + 1);
-            }
-            loop {
-                let next = self.orders.element(last).next[ORDER].load(Ordering::Relaxed);
-                if next == NONE || self.label::<ORDER>(next) - low >= size {
-                    break;
-                }
-                (last, count) = (next, count + 1);
-            }
-            let gap = size / count;
-            if ((count as f64) < limit && gap >= MIN_GAP) || size == LABELS {
-                self.renumber::<ORDER>(first, count, low, gap);
-                return;
-            }
+    fn make_room<const ORDER: usize, const N: usize>(
+        &self,
+        links: &mut Links,
+        at: &Places,
+        next: u32,
+    ) -> Room {
+        if links.groups[group(place::<ORDER>(at)).index()].size + N as u32 > FULL {
+            self.split::<ORDER>(links, place::<ORDER>(at));
         }
+        let group = group(place::<ORDER>(at));
+        if self.room::<ORDER, N>(at, next).step == 0 {
+            self.number::<ORDER>(links, group);
+        }
+        links.groups[group.index()].size += N as u32;
+        let room = self.room::<ORDER, N>(at, next);
+        debug_assert!(room.step > 0 && links.groups[group.index()].size <= FULL);
+        room
     }
 
-    fn renumber<const ORDER: usize>(&mut self, first: u32, count: u64, low: u64, gap: u64) {
-        self.orders.lock.write(|| {
-            let mut at = first;
-            for i in 0..count {
-                let element = self.orders.element(at);
-                element.label[ORDER].store(low + i * gap, Ordering::Relaxed);
-                at = element.next[ORDER].load(Ordering::Relaxed);
+    /// Moves the later part of a group into a new one.
+    ///
+    /// If the insertions move along the list, little of what is before `at` will be needed again: then the
+    /// new group is the smaller part, and the groups that stay behind are well filled. It is never
+    /// less than a quarter, or insertions could make tiny groups again and again.
+    fn split<const ORDER: usize>(&self, links: &mut Links, at: u64) {
+        let old = group(at);
+        let Group { first, size, .. } = links.groups[old.index()];
+        let (mut middle, mut stay) = (first, 0);
+        let before = |element| place::<ORDER>(self.places(Position(element))) <= at;
+        while stay < size / 2 || (stay < size / 4 * 3 && before(middle)) {
+            middle = links.next[middle as usize][ORDER];
+            stay += 1;
+        }
+        links.groups[old.index()].size = stay;
+        let new = self.labels.insert_after(&mut links.groups, &self.lock, old, (middle, size - stay));
+        self.number::<ORDER>(links, new);
+    }
+
+    /// Gives all elements of a group their places, evenly.
+    fn number<const ORDER: usize>(&self, links: &Links, group: GroupId) {
+        let Group { first, size, .. } = links.groups[group.index()];
+        let step = LABELS / u64::from(size);
+        self.lock.write(|| {
+            let (mut element, mut place) = (first, lowest(group));
+            for _ in 0..size {
+                set_place::<ORDER>(self.places(Position(element)), place);
+                place += step;
+                element = links.next[element as usize][ORDER];
             }
         });
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        let links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        self.places.memory()
+            + self.labels.memory()
+            + links.next.capacity() * size_of::<[u32; 2]>()
+            + links.groups.capacity() * size_of::<Group>()
     }
 }

@@ -14,11 +14,13 @@
 //! switch between tasks need nothing more. Positions are never moved, only renumbered, so all of this can
 //! be shared: queries run under a sequence lock beside one thread that inserts (see [`seqlock`]).
 
+mod chunks;
+mod groups;
 mod list;
 mod seqlock;
 
 pub(crate) use list::Position;
-use list::{ENGLISH, HEBREW, Orders, Place};
+use list::{ENGLISH, HEBREW, Orders};
 
 /// The series-parallel order of a program's positions.
 #[derive(Debug)]
@@ -43,72 +45,65 @@ impl SeriesParallel {
     }
 
     /// A task at `at` creates another: where the child starts, and where the task goes on.
+    #[inline]
     pub(crate) fn fork(&self, at: Position) -> (Position, Position) {
-        self.orders.insert(|list| {
-            let (child, rest) = (list.push(), list.push());
-            // Nothing comes right after `at` any more: the task is at `rest` now.
-            list.link_after::<ENGLISH>(at, child, Place::Next);
-            list.link_after::<ENGLISH>(child, rest, Place::AfterTask);
-            list.link_after::<HEBREW>(at, rest, Place::Next);
-            list.link_after::<HEBREW>(rest, child, Place::BeforeTask);
-            (child, rest)
-        })
+        let [child, rest] = self.orders.insert_after(at);
+        (child, rest)
     }
 
     /// A task at `at` opens a scope: where it will be when the scope is closed.
+    #[inline]
     pub(crate) fn open(&self, at: Position) -> Position {
-        self.orders.insert(|list| {
-            let end = list.push();
-            list.link_after::<ENGLISH>(at, end, Place::AfterScope);
-            list.link_after::<HEBREW>(at, end, Place::AfterScope);
-            end
-        })
+        let [end] = self.orders.insert_after(at);
+        end
     }
 
     /// Does `a` come before `b` on every path?
     #[inline]
     pub(crate) fn precedes(&self, a: Position, b: Position) -> bool {
-        self.corner_precedes(a, a, b)
+        let (a, b) = (self.orders.places(a), self.orders.places(b));
+        self.orders.read(|| self.orders.before::<ENGLISH>(a, b) && self.orders.before::<HEBREW>(a, b))
     }
 
     /// Does everything in a corner precede `b`? The corner holds what is at or before `english` in the
     /// English order and at or before `hebrew` in the Hebrew order.
     #[inline]
     pub(crate) fn corner_precedes(&self, english: Position, hebrew: Position, b: Position) -> bool {
-        self.orders.read(|| {
-            let b = self.orders.labels(b);
-            self.orders.labels(english)[ENGLISH] < b[ENGLISH]
-                && self.orders.labels(hebrew)[HEBREW] < b[HEBREW]
-        })
+        let [english, hebrew, b] = [english, hebrew, b].map(|position| self.orders.places(position));
+        self.orders
+            .read(|| self.orders.before::<ENGLISH>(english, b) && self.orders.before::<HEBREW>(hebrew, b))
     }
 
     /// Is `a` in the corner?
     #[inline]
     pub(crate) fn in_corner(&self, a: Position, english: Position, hebrew: Position) -> bool {
-        self.orders.read(|| {
-            let a = self.orders.labels(a);
-            a[ENGLISH] <= self.orders.labels(english)[ENGLISH]
-                && a[HEBREW] <= self.orders.labels(hebrew)[HEBREW]
-        })
+        let [a, english, hebrew] = [a, english, hebrew].map(|position| self.orders.places(position));
+        self.orders
+            .read(|| !self.orders.before::<ENGLISH>(english, a) && !self.orders.before::<HEBREW>(hebrew, a))
     }
 
     /// Does `a` come before `b` in the English order?
+    #[inline]
     pub(crate) fn english_before(&self, a: Position, b: Position) -> bool {
-        self.later_english(a, b) != a
+        self.before::<ENGLISH>(a, b)
     }
 
     /// The later of the two in the English order.
+    #[inline]
     pub(crate) fn later_english(&self, a: Position, b: Position) -> Position {
-        self.later::<ENGLISH>(a, b)
+        if self.before::<ENGLISH>(a, b) { b } else { a }
     }
 
     /// The later of the two in the Hebrew order.
+    #[inline]
     pub(crate) fn later_hebrew(&self, a: Position, b: Position) -> Position {
-        self.later::<HEBREW>(a, b)
+        if self.before::<HEBREW>(a, b) { b } else { a }
     }
 
-    fn later<const ORDER: usize>(&self, a: Position, b: Position) -> Position {
-        self.orders.read(|| if self.orders.labels(a)[ORDER] < self.orders.labels(b)[ORDER] { b } else { a })
+    #[inline]
+    fn before<const ORDER: usize>(&self, a: Position, b: Position) -> bool {
+        let (a, b) = (self.orders.places(a), self.orders.places(b));
+        self.orders.read(|| self.orders.before::<ORDER>(a, b))
     }
 
     /// Bytes of memory held.
@@ -119,6 +114,9 @@ impl SeriesParallel {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+    use std::thread;
+
     use super::*;
 
     #[test]
@@ -139,33 +137,208 @@ mod tests {
         assert!(sp.precedes(child, grandchild) && sp.precedes(rest, second));
     }
 
-    /// Against a plain vector, with enough insertions in one place to relabel many times.
-    #[test]
-    fn relabelling_keeps_the_orders() {
-        let mut random = 12345u32;
-        for (bias, count) in [(0, 3000), (1, 3000), (7, 3000)] {
-            let sp = SeriesParallel::new();
-            let mut english = vec![sp.start()];
-            let mut hebrew = english.clone();
-            let mut place = 0;
-            for _ in 0..count {
-                random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                if bias > 0 && random.is_multiple_of(bias) {
-                    place = (random >> 8) as usize % english.len();
+    /// A program and its two orders as plain linked lists.
+    struct Model {
+        sp: SeriesParallel,
+        positions: Vec<Position>,
+        next: [Vec<usize>; 2],
+    }
+
+    const NONE: usize = usize::MAX;
+
+    impl Model {
+        /// Of a program that only has its start.
+        fn of(sp: SeriesParallel) -> Model {
+            Model { positions: vec![sp.start()], sp, next: [vec![NONE], vec![NONE]] }
+        }
+
+        /// Forks at a position; the numbers of the child and of the rest.
+        fn fork(&mut self, at: usize) -> (usize, usize) {
+            let (child, rest) = self.sp.fork(self.positions[at]);
+            let new = self.positions.len();
+            self.positions.extend([child, rest]);
+            self.link(at, [new, new + 1], [new + 1, new]);
+            (new, new + 1)
+        }
+
+        fn open(&mut self, at: usize) -> usize {
+            let end = self.sp.open(self.positions[at]);
+            let new = self.positions.len();
+            self.positions.push(end);
+            self.link(at, [new], [new]);
+            new
+        }
+
+        fn link<const N: usize>(&mut self, at: usize, english: [usize; N], hebrew: [usize; N]) {
+            for (next, new) in self.next.iter_mut().zip([english, hebrew]) {
+                next.resize(self.positions.len(), NONE);
+                let mut last = at;
+                for element in new {
+                    next[element] = std::mem::replace(&mut next[last], element);
+                    last = element;
                 }
-                let at = english[place];
-                let (child, rest) = sp.fork(at);
-                let e = english.iter().position(|&p| p == at).unwrap();
-                english.splice(e + 1..e + 1, [child, rest]);
-                let h = hebrew.iter().position(|&p| p == at).unwrap();
-                hebrew.splice(h + 1..h + 1, [rest, child]);
-            }
-            for pair in english.windows(2) {
-                assert_eq!(sp.later_english(pair[0], pair[1]), pair[1]);
-            }
-            for pair in hebrew.windows(2) {
-                assert_eq!(sp.later_hebrew(pair[0], pair[1]), pair[1]);
             }
         }
+
+        /// The rank of each position in an order.
+        fn ranks(&self, order: usize) -> Vec<usize> {
+            let mut ranks = vec![NONE; self.positions.len()];
+            let (mut at, mut rank) = (0, 0);
+            while at != NONE {
+                (ranks[at], rank) = (rank, rank + 1);
+                at = self.next[order][at];
+            }
+            ranks
+        }
+
+        /// Neighbours and random pairs are ordered as in the model.
+        fn check(&self) {
+            let count = self.positions.len();
+            let (english, hebrew) = (self.ranks(ENGLISH), self.ranks(HEBREW));
+            let check = |a: usize, b: usize| {
+                let (at, bt) = (self.positions[a], self.positions[b]);
+                let later = |ranks: &[usize]| if ranks[a] < ranks[b] { bt } else { at };
+                assert_eq!(self.sp.later_english(at, bt), later(&english), "{a} {b}");
+                assert_eq!(self.sp.later_hebrew(at, bt), later(&hebrew), "{a} {b}");
+                assert_eq!(self.sp.english_before(at, bt), english[a] < english[b], "{a} {b}");
+                let before = english[a] < english[b] && hebrew[a] < hebrew[b];
+                let within = english[a] <= english[b] && hebrew[a] <= hebrew[b];
+                assert_eq!(self.sp.precedes(at, bt), before, "{a} {b}");
+                assert_eq!(self.sp.corner_precedes(at, at, bt), before, "{a} {b}");
+                assert_eq!(self.sp.in_corner(at, bt, bt), within, "{a} {b}");
+            };
+            let mut random = Random(1);
+            for a in 0..count {
+                for next in &self.next {
+                    if next[a] != NONE {
+                        check(a, next[a]);
+                        check(next[a], a);
+                    }
+                }
+                check(a, random.below(count));
+            }
+        }
+    }
+
+    struct Random(u64);
+
+    impl Random {
+        fn below(&mut self, limit: usize) -> usize {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (self.0 >> 33) as usize % limit
+        }
+    }
+
+    const MANY: usize = 200_000;
+
+    /// Many forks in a scope; `next` says where, from where the last one was, its child and its rest.
+    fn forks(count: usize, mut next: impl FnMut(usize, usize, usize) -> usize) {
+        let mut model = Model::of(SeriesParallel::new());
+        model.open(0);
+        let mut at = 0;
+        for _ in 0..count {
+            let (child, rest) = model.fork(at);
+            at = next(at, child, rest);
+        }
+        model.check();
+    }
+
+    #[test]
+    fn many_forks_flat() {
+        forks(MANY, |_, _, rest| rest);
+    }
+
+    #[test]
+    fn many_forks_deep() {
+        forks(MANY, |_, child, _| child);
+    }
+
+    #[test]
+    fn many_forks_in_one_place() {
+        forks(MANY, |at, _, _| at);
+    }
+
+    /// Forks at the last position of the English order, then at that of the Hebrew order.
+    #[test]
+    fn many_forks_at_the_end() {
+        forks(MANY, |at, _, rest| if at == 0 { 1 } else { rest });
+        forks(MANY, |at, child, _| if at == 0 { 1 } else { child });
+    }
+
+    #[test]
+    fn forks_at_random_places() {
+        let mut random = Random(12345);
+        forks(MANY, |_, _, rest| random.below(rest + 1));
+        // In one place for a while, then in another one.
+        let mut random = Random(54321);
+        forks(MANY, |at, _, rest| if random.below(50) == 0 { random.below(rest + 1) } else { at });
+    }
+
+    #[test]
+    fn scopes_at_random_places() {
+        let mut random = Random(99);
+        let mut model = Model::of(SeriesParallel::new());
+        let mut at = 0;
+        for _ in 0..MANY {
+            at = match random.below(4) {
+                0 => random.below(model.positions.len()),
+                1 => model.fork(at).0,
+                _ => {
+                    model.open(at);
+                    at
+                }
+            };
+        }
+        model.check();
+    }
+
+    #[test]
+    fn clear_starts_anew() {
+        let mut random = Random(7);
+        let mut sp = SeriesParallel::new();
+        for count in [10_000, 1, 100, 20_000, 3000] {
+            let memory = sp.memory();
+            sp.clear();
+            assert_eq!(sp.memory(), memory);
+            let mut model = Model::of(sp);
+            for _ in 0..count {
+                let at = random.below(model.positions.len());
+                model.fork(at);
+            }
+            model.check();
+            sp = model.sp;
+        }
+    }
+
+    /// One thread inserts along a chain of positions; another one asks about those that are just being
+    /// numbered, or moved to another group. (Fails if one of the two is done without the lock.)
+    #[test]
+    fn queries_run_beside_insertions() {
+        let sp = SeriesParallel::new();
+        let mut chain: Vec<_> = (0..50_000).map(|_| sp.open(sp.start())).collect();
+        chain.reverse();
+        let (now, done) = (AtomicUsize::new(0), AtomicBool::new(false));
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for place in (0..chain.len()).step_by(16) {
+                    now.store(place, Ordering::Relaxed);
+                    // Enough to split a group, or to make many groups.
+                    for _ in 0..if place % 256 == 0 { 2000 } else { 40 } {
+                        sp.fork(chain[place]);
+                    }
+                }
+                done.store(true, Ordering::Relaxed);
+            });
+            let mut random = Random(5);
+            while !done.load(Ordering::Relaxed) {
+                let now = now.load(Ordering::Relaxed);
+                for distance in [32, 32, 500] {
+                    let mut pick = || (now + random.below(distance)).min(chain.len() - 1);
+                    let (i, j) = (pick(), pick());
+                    assert_eq!(sp.precedes(chain[i], chain[j]), i < j);
+                    assert_eq!(sp.later_hebrew(chain[i], chain[j]), chain[i.max(j)]);
+                }
+            }
+        });
     }
 }

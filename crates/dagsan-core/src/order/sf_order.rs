@@ -155,13 +155,13 @@ impl SfOrder {
         }
     }
 
-    fn spawn(&mut self, parent: TaskId, kind: TaskKind) {
+    fn spawn(&mut self, parent: TaskId, kind: TaskKind) -> Result<(), Error> {
         let task = &mut self.tasks[parent];
         let block = task.blocks.last_mut().expect("a task's body is a procedure instance");
         if block.is_none() {
-            *block = Some(self.sp.open(task.at));
+            *block = Some(self.sp.open(task.at)?);
         }
-        let (child, rest) = self.sp.fork(task.at);
+        let (child, rest) = self.sp.fork(task.at)?;
         task.at = rest;
         let (mut future, ends) = (task.future, task.ends.clone());
         if kind == TaskKind::Future {
@@ -170,6 +170,7 @@ impl SfOrder {
             future = self.futures.len() as FutureNumber - 1;
         }
         self.tasks.push(Task::start(child, future, ends));
+        Ok(())
     }
 
     fn get(&mut self, by: TaskId, future: TaskId) -> Result<(), Error> {
@@ -201,7 +202,7 @@ impl SfOrder {
 impl Order for SfOrder {
     fn event(&mut self, step: &Step<'_>) -> Result<(), Error> {
         match step.event {
-            Event::Spawn { parent, kind, .. } => self.spawn(parent, kind),
+            Event::Spawn { parent, kind, .. } => self.spawn(parent, kind)?,
             Event::FrameBegin { task } => self.tasks[task].blocks.push(None),
             Event::FrameEnd { task } => {
                 self.tasks[task].sync();

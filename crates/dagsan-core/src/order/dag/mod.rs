@@ -88,12 +88,13 @@ impl Dag {
         SetEvent { at, clock: self.strands.next(), known }
     }
 
-    fn open(&mut self, task: TaskId, scope: ScopeId) {
-        let end = self.sp.open(self.tasks[task].at);
+    fn open(&mut self, task: TaskId, scope: ScopeId) -> Result<(), Error> {
+        let end = self.sp.open(self.tasks[task].at)?;
         if self.ends.len() <= scope.index() {
             self.ends.resize(scope.index() + 1, end);
         }
         self.ends[scope.index()] = end;
+        Ok(())
     }
 
     fn join(&mut self, step: &Step<'_>) {
@@ -124,16 +125,17 @@ impl Dag {
     }
 
     /// All that was precedes all that comes: only the main task and its open scopes stay.
-    fn forget(&mut self, step: &Step<'_>) {
+    fn forget(&mut self, step: &Step<'_>) -> Result<(), Error> {
         self.sp.clear();
         self.knowledge.clear();
         self.tasks.forget(Task { at: self.sp.start(), known: Known::NOTHING, clock: 0 });
         for &scope in step.open_scopes {
-            self.open(TaskId::MAIN, scope);
+            self.open(TaskId::MAIN, scope)?;
         }
         // Older sets stay in `sets`: a get of one is implied.
         self.isolated = None;
         self.strands.forget();
+        Ok(())
     }
 }
 
@@ -141,11 +143,11 @@ impl Order for Dag {
     fn event(&mut self, step: &Step<'_>) -> Result<(), Error> {
         let by = step.event.task();
         if let Some(scope) = step.opened {
-            self.open(by, scope);
+            self.open(by, scope)?;
         }
         match step.event {
             Event::Spawn { .. } => {
-                let (child, rest) = self.sp.fork(self.tasks[by].at);
+                let (child, rest) = self.sp.fork(self.tasks[by].at)?;
                 let known = self.tasks[by].known;
                 self.tasks.push(Task { at: child, known, clock: 0 });
                 self.tasks[by].at = rest;
@@ -157,7 +159,7 @@ impl Order for Dag {
             _ => self.join(step),
         }
         if step.phase == Phase::Quiesced {
-            self.forget(step);
+            self.forget(step)?;
         }
         Ok(())
     }

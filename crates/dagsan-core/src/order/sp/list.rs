@@ -32,6 +32,7 @@ use std::sync::{Mutex, PoisonError};
 use super::chunks::Chunks;
 use super::groups::{Group, GroupId, Labels};
 use super::seqlock::SeqLock;
+use crate::error::Error;
 
 /// An element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -47,6 +48,9 @@ pub(super) const HEBREW: usize = 1;
 
 /// No element: the next one of a list's last.
 const NONE: u32 = u32::MAX;
+/// How many elements there may be. A group is never less than a quarter full when it is split, so that
+/// there are fewer than 2^27 groups of both lists.
+const MOST: usize = 1 << 30;
 /// A group has at most this many elements.
 const FULL: u32 = 64;
 /// An element's label is below this.
@@ -156,11 +160,13 @@ impl Orders {
     /// New elements right after `at`: in this order in the English list, in the opposite one in the Hebrew
     /// list.
     #[inline]
-    pub(super) fn insert_after<const N: usize>(&self, at: Position) -> [Position; N] {
+    pub(super) fn insert_after<const N: usize>(&self, at: Position) -> Result<[Position; N], Error> {
         // A panic while inserting is an error of this file; the lists are not used after it.
         let links = &mut *self.links.lock().unwrap_or_else(PoisonError::into_inner);
-        let first = u32::try_from(links.next.len()).unwrap_or(u32::MAX);
-        assert!(first < PlaceChunks::MOST - N as u32, "too many positions");
+        if links.next.len() >= MOST {
+            return Err(Error::TooMany("positions of tasks without a quiescent point (2^30)"));
+        }
+        let first = links.next.len() as u32;
         let new: [u32; N] = std::array::from_fn(|i| first + i as u32);
         let last = first + N as u32 - 1;
 
@@ -179,7 +185,7 @@ impl Orders {
             let hebrew = if element == first { hebrew } else { element - 1 };
             [english, hebrew]
         }));
-        new.map(Position)
+        Ok(new.map(Position))
     }
 
     /// Room for `N` elements after `at`, which are counted as being there.

@@ -19,6 +19,7 @@ mod groups;
 mod list;
 mod seqlock;
 
+use crate::error::Error;
 pub(crate) use list::Position;
 use list::{ENGLISH, HEBREW, Orders};
 
@@ -46,16 +47,16 @@ impl SeriesParallel {
 
     /// A task at `at` creates another: where the child starts, and where the task goes on.
     #[inline]
-    pub(crate) fn fork(&self, at: Position) -> (Position, Position) {
-        let [child, rest] = self.orders.insert_after(at);
-        (child, rest)
+    pub(crate) fn fork(&self, at: Position) -> Result<(Position, Position), Error> {
+        let [child, rest] = self.orders.insert_after(at)?;
+        Ok((child, rest))
     }
 
     /// A task at `at` opens a scope: where it will be when the scope is closed.
     #[inline]
-    pub(crate) fn open(&self, at: Position) -> Position {
-        let [end] = self.orders.insert_after(at);
-        end
+    pub(crate) fn open(&self, at: Position) -> Result<Position, Error> {
+        let [end] = self.orders.insert_after(at)?;
+        Ok(end)
     }
 
     /// Does `a` come before `b` on every path?
@@ -123,10 +124,10 @@ mod tests {
     fn a_fork_is_parallel_until_the_scope_ends() {
         let sp = SeriesParallel::new();
         let start = sp.start();
-        let end = sp.open(start);
-        let (child, rest) = sp.fork(start);
-        let (grandchild, child_rest) = sp.fork(child);
-        let (second, rest_2) = sp.fork(rest);
+        let end = sp.open(start).unwrap();
+        let (child, rest) = sp.fork(start).unwrap();
+        let (grandchild, child_rest) = sp.fork(child).unwrap();
+        let (second, rest_2) = sp.fork(rest).unwrap();
         for inside in [child, rest, grandchild, child_rest, second, rest_2] {
             assert!(sp.precedes(start, inside) && sp.precedes(inside, end));
             assert!(!sp.precedes(inside, start) && !sp.precedes(end, inside));
@@ -154,7 +155,7 @@ mod tests {
 
         /// Forks at a position; the numbers of the child and of the rest.
         fn fork(&mut self, at: usize) -> (usize, usize) {
-            let (child, rest) = self.sp.fork(self.positions[at]);
+            let (child, rest) = self.sp.fork(self.positions[at]).unwrap();
             let new = self.positions.len();
             self.positions.extend([child, rest]);
             self.link(at, [new, new + 1], [new + 1, new]);
@@ -162,7 +163,7 @@ mod tests {
         }
 
         fn open(&mut self, at: usize) -> usize {
-            let end = self.sp.open(self.positions[at]);
+            let end = self.sp.open(self.positions[at]).unwrap();
             let new = self.positions.len();
             self.positions.push(end);
             self.link(at, [new], [new]);
@@ -315,7 +316,7 @@ mod tests {
     #[test]
     fn queries_run_beside_insertions() {
         let sp = SeriesParallel::new();
-        let mut chain: Vec<_> = (0..50_000).map(|_| sp.open(sp.start())).collect();
+        let mut chain: Vec<_> = (0..50_000).map(|_| sp.open(sp.start()).unwrap()).collect();
         chain.reverse();
         let (now, done) = (AtomicUsize::new(0), AtomicBool::new(false));
         thread::scope(|scope| {
@@ -324,7 +325,7 @@ mod tests {
                     now.store(place, Ordering::Relaxed);
                     // Enough to split a group, or to make many groups.
                     for _ in 0..if place % 256 == 0 { 2000 } else { 40 } {
-                        sp.fork(chain[place]);
+                        sp.fork(chain[place]).unwrap();
                     }
                 }
                 done.store(true, Ordering::Relaxed);

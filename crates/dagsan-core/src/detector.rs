@@ -103,7 +103,7 @@ impl Consumer for Detector {
             return Ok(());
         }
         self.found.stats.strands += 1;
-        self.order.now(strand.id, strand.task);
+        self.order.now(strand);
         self.found.tasks.enter(strand.id, strand.task);
         let isolated = strand.isolated && self.engine.isolation == Isolation::MutualExclusion;
         let mut judge = Bench { order: &mut *self.order, found: &mut self.found, now: strand.id };

@@ -33,8 +33,8 @@ impl Consumer for Compare<'_> {
         if strand.quiescent {
             return Ok(());
         }
-        self.engine.now(strand.id, strand.task);
-        self.truth.now(strand.id, strand.task);
+        self.engine.now(strand);
+        self.truth.now(strand);
         for &first in self.strands.iter().filter(|&&first| first != strand.id) {
             let precedes = self.engine.precedes(first);
             if precedes != self.truth.precedes(first) {

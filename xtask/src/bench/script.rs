@@ -5,7 +5,9 @@
 
 use dagsan_core::order::Order;
 use dagsan_core::structure::Structure;
-use dagsan_core::{Construct, Error, Event, Phase, PromiseId, ScopeId, Step, StrandId, TaskId, TaskKind};
+use dagsan_core::{
+    Construct, Error, Event, Phase, PromiseId, ScopeId, Step, Strand, StrandId, TaskId, TaskKind,
+};
 
 /// Part of one of the script's lists.
 #[derive(Clone, Copy, Default)]
@@ -86,7 +88,13 @@ impl Script {
             match item {
                 Item::Step(step) => order.event(&self.step(step))?,
                 Item::Strand { task, asks } => {
-                    order.now(StrandId(strand), *task);
+                    order.now(&Strand {
+                        id: StrandId(strand),
+                        task: *task,
+                        isolated: false,
+                        quiescent: false,
+                        depth_first: true,
+                    });
                     match asking {
                         Asking::Nothing => {}
                         Asking::Near => {

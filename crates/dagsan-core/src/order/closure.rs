@@ -12,6 +12,7 @@ use crate::graph::{EdgeKind, EdgeSink, Edges, NodeId};
 use crate::ids::{StrandId, TaskId};
 use crate::order::Isolation;
 use crate::step::{Phase, Step};
+use crate::stream::Strand;
 
 /// For each node of a graph, the nodes that precede it.
 #[derive(Debug)]
@@ -80,9 +81,9 @@ impl Order for Closure {
         Ok(())
     }
 
-    fn now(&mut self, strand: StrandId, task: TaskId) {
-        self.now = self.edges.current(task);
-        self.strands.enter(strand, self.now);
+    fn now(&mut self, strand: &Strand) {
+        self.now = self.edges.current(strand.task);
+        self.strands.enter(strand.id, self.now);
     }
 
     fn precedes(&mut self, a: StrandId) -> bool {

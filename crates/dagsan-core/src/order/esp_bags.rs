@@ -31,6 +31,7 @@ use crate::error::Error;
 use crate::event::Event;
 use crate::ids::{StrandId, TaskId};
 use crate::step::{Phase, Step};
+use crate::stream::Strand;
 
 /// See the module's documentation.
 #[derive(Debug)]
@@ -72,8 +73,8 @@ impl Order for EspBags {
         Ok(())
     }
 
-    fn now(&mut self, strand: StrandId, task: TaskId) {
-        self.strands.enter(strand, task);
+    fn now(&mut self, strand: &Strand) {
+        self.strands.enter(strand.id, strand.task);
     }
 
     #[inline]

@@ -21,8 +21,9 @@ pub(crate) use strands::Strands;
 
 use crate::error::Error;
 use crate::event::Construct;
-use crate::ids::{StrandId, TaskId};
+use crate::ids::StrandId;
 use crate::step::Step;
+use crate::stream::Strand;
 use crate::tasks::Tasks;
 
 /// What an order engine is to the detector.
@@ -31,9 +32,9 @@ pub trait Order: Send {
     /// asked about them again.
     fn event(&mut self, step: &Step<'_>) -> Result<(), Error>;
 
-    /// `strand` of `task` is now: the queries that follow are about it. Strand numbers grow, except
-    /// that a strand may come again as long as its task has had no event since.
-    fn now(&mut self, strand: StrandId, task: TaskId);
+    /// `strand` is now: the queries that follow, up to the next event, are about it. Strand numbers grow,
+    /// except that a strand may come again as long as its task has had no event since.
+    fn now(&mut self, strand: &Strand);
 
     /// Does `a` precede now? `a` has been now before.
     fn precedes(&mut self, a: StrandId) -> bool;

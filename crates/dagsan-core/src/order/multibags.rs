@@ -16,6 +16,7 @@ use crate::error::Error;
 use crate::event::{Construct, Event, TaskKind};
 use crate::ids::{StrandId, TaskId};
 use crate::step::{Phase, Step};
+use crate::stream::Strand;
 
 /// What a get needs to know of a task.
 #[derive(Debug, Clone, Copy)]
@@ -98,8 +99,8 @@ impl Order for MultiBags {
         Ok(())
     }
 
-    fn now(&mut self, strand: StrandId, task: TaskId) {
-        self.strands.enter(strand, task);
+    fn now(&mut self, strand: &Strand) {
+        self.strands.enter(strand.id, strand.task);
     }
 
     #[inline]

@@ -28,6 +28,7 @@ use crate::error::Error;
 use crate::event::{Construct, Event, TaskKind};
 use crate::ids::{StrandId, TaskId};
 use crate::step::{Phase, Step};
+use crate::stream::Strand;
 
 /// The number of a future since the last quiescent point; 0 is what the main task began as.
 type FutureNumber = u32;
@@ -225,10 +226,10 @@ impl Order for SfOrder {
         Ok(())
     }
 
-    fn now(&mut self, strand: StrandId, task: TaskId) {
-        self.now = task;
-        let Task { at, future, .. } = self.tasks[task];
-        self.strands.enter(strand, (at, future));
+    fn now(&mut self, strand: &Strand) {
+        self.now = strand.task;
+        let Task { at, future, .. } = self.tasks[strand.task];
+        self.strands.enter(strand.id, (at, future));
     }
 
     #[inline]

@@ -13,6 +13,7 @@ use crate::error::Error;
 use crate::event::Event;
 use crate::ids::{StrandId, TaskId};
 use crate::step::{Phase, Step};
+use crate::stream::Strand;
 
 /// Entry `s`: the last epoch that is known of the task in slot `s` (see [`Tasks::slot`]); 0 is none.
 type Clock = Arc<Vec<u32>>;
@@ -114,10 +115,10 @@ impl Order for VectorClock {
         Ok(())
     }
 
-    fn now(&mut self, strand: StrandId, task: TaskId) {
-        let slot = self.slot(task);
-        self.now = self.clocks[task].clone();
-        self.strands.enter(strand, Epoch { slot, number: self.now[slot] });
+    fn now(&mut self, strand: &Strand) {
+        let slot = self.slot(strand.task);
+        self.now = self.clocks[strand.task].clone();
+        self.strands.enter(strand.id, Epoch { slot, number: self.now[slot] });
     }
 
     #[inline]

@@ -4,7 +4,7 @@
 use std::collections::{HashSet, VecDeque};
 
 use dagsan_core::order::Order;
-use dagsan_core::{Error, Event, Step, StrandId, TaskId};
+use dagsan_core::{Error, Event, Step, Strand, StrandId, TaskId};
 
 /// Which of the lines in question are kept.
 #[derive(Clone, Copy)]
@@ -226,10 +226,10 @@ impl Order for Published {
         Ok(())
     }
 
-    fn now(&mut self, strand: StrandId, task: TaskId) {
-        let task = self.numbers[task.index()];
+    fn now(&mut self, strand: &Strand) {
+        let task = self.numbers[strand.task.index()];
         let step = self.push(self.tasks[task].node, Kind::Step);
-        self.strands.push((strand, step, task));
+        self.strands.push((strand.id, step, task));
         self.now = (step, task);
     }
 

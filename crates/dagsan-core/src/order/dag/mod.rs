@@ -23,12 +23,13 @@
 
 mod knowledge;
 
-use super::sp::{Position, SeriesParallel};
+use super::sp::{LookedUp, Position, SeriesParallel};
 use super::{Order, Strands, Tasks, Visits};
 use crate::error::Error;
 use crate::event::Event;
 use crate::ids::{ScopeId, StrandId, TaskId};
 use crate::step::{Phase, Step};
+use crate::stream::Strand;
 use knowledge::{Knowledge, Known, SetEvent};
 
 /// Where a task is, or was when it ended.
@@ -38,6 +39,16 @@ struct Task {
     known: Known,
     /// For an ended task: strands from this number on came later.
     clock: u32,
+}
+
+/// The strand that is asked about.
+#[derive(Debug)]
+struct Now {
+    at: Position,
+    looked_up: LookedUp,
+    known: Known,
+    /// Has all come in the serial depth-first order so far?
+    depth_first: bool,
 }
 
 /// See the module's documentation.
@@ -51,7 +62,7 @@ pub struct Dag {
     sets: Vec<Option<SetEvent>>,
     isolated: Option<SetEvent>,
     strands: Strands<Position>,
-    now: Task,
+    now: Now,
     /// Room for the set events and the knowledge that a join brings.
     events: Vec<SetEvent>,
     merged: Vec<Known>,
@@ -66,7 +77,8 @@ impl Default for Dag {
 impl Dag {
     /// At the start of a program.
     pub fn new() -> Dag {
-        let sp = SeriesParallel::new();
+        let mut sp = SeriesParallel::new();
+        let looked_up = sp.look_up(sp.start());
         let main = Task { at: sp.start(), known: Known::NOTHING, clock: 0 };
         Dag {
             knowledge: Knowledge::new(),
@@ -75,7 +87,7 @@ impl Dag {
             sets: Vec::new(),
             isolated: None,
             strands: Strands::new(),
-            now: main,
+            now: Now { at: main.at, looked_up, known: Known::NOTHING, depth_first: true },
             events: Vec::new(),
             merged: Vec::new(),
             sp,
@@ -164,17 +176,25 @@ impl Order for Dag {
         Ok(())
     }
 
-    fn now(&mut self, strand: StrandId, task: TaskId) {
-        self.now = self.tasks[task];
-        self.strands.enter(strand, self.now.at);
+    fn now(&mut self, strand: &Strand) {
+        let Task { at, known, .. } = self.tasks[strand.task];
+        self.strands.enter(strand.id, at);
+        self.now = Now { at, known, depth_first: strand.depth_first, looked_up: self.sp.look_up(at) };
     }
 
     #[inline]
     fn precedes(&mut self, a: StrandId) -> bool {
+        let now = &self.now;
         let at = self.strands[a];
-        at == self.now.at
-            || self.sp.precedes(at, self.now.at)
-            || (self.now.known != Known::NOTHING && self.knowledge.reaches(&self.sp, a, at, self.now.known))
+        if at == now.at {
+            return true;
+        }
+        let sp_precedes = if now.depth_first {
+            self.sp.precedes_depth_first(at, &now.looked_up)
+        } else {
+            self.sp.precedes_looked_up(at, &now.looked_up)
+        };
+        sp_precedes || (now.known != Known::NOTHING && self.knowledge.reaches(&self.sp, a, at, now.known))
     }
 
     fn memory(&self) -> usize {

@@ -67,6 +67,7 @@ use crate::error::Error;
 use crate::event::Event;
 use crate::ids::{ScopeId, StrandId, TaskId};
 use crate::step::{Phase, Step};
+use crate::stream::Strand;
 use dpst::{Dpst, Kind, NodeId};
 
 /// What a non-tree join comes from: the paper's empty task.
@@ -315,12 +316,12 @@ impl Order for Drdp {
         Ok(())
     }
 
-    fn now(&mut self, strand: StrandId, task: TaskId) {
-        if strand.0 == self.strands.next() || self.strands.is_empty() {
-            let node = self.tree.push(self.tasks[task].node, Kind::Step);
-            self.strands.enter(strand, node);
+    fn now(&mut self, strand: &Strand) {
+        if strand.id.0 == self.strands.next() || self.strands.is_empty() {
+            let node = self.tree.push(self.tasks[strand.task].node, Kind::Step);
+            self.strands.enter(strand.id, node);
         }
-        self.now = (self.strands[strand], task);
+        self.now = (self.strands[strand.id], strand.task);
     }
 
     #[inline]

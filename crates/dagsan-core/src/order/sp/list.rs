@@ -105,6 +105,13 @@ struct Links {
     groups: Vec<Group>,
 }
 
+/// Where an element was when it was looked up. Good until the next insertion.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LookedUp {
+    places: [u64; 2],
+    labels: [u64; 2],
+}
+
 /// Where new elements go: after `place`, `step` apart.
 struct Room {
     place: u64,
@@ -155,6 +162,25 @@ impl Orders {
     pub(super) fn before<const ORDER: usize>(&self, a: &Places, b: &Places) -> bool {
         let (a, b) = (place::<ORDER>(a), place::<ORDER>(b));
         if group(a) == group(b) { a < b } else { self.labels.get(group(a)) < self.labels.get(group(b)) }
+    }
+
+    /// Looks an element up, to be compared with many others.
+    #[inline]
+    pub(super) fn look_up(&mut self, element: Position) -> LookedUp {
+        let places = [ENGLISH, HEBREW].map(|order| self.places(element)[order].load(Ordering::Relaxed));
+        LookedUp { places, labels: places.map(|place| self.labels.get(group(place))) }
+    }
+
+    /// Does `a` come before `b`, which was looked up since the last insertion? Nobody else is there, so this
+    /// needs no lock.
+    #[inline]
+    pub(super) fn before_looked_up<const ORDER: usize>(&mut self, a: Position, b: &LookedUp) -> bool {
+        let a = place::<ORDER>(self.places(a));
+        if group(a) == group(b.places[ORDER]) {
+            a < b.places[ORDER]
+        } else {
+            self.labels.get(group(a)) < b.labels[ORDER]
+        }
     }
 
     /// New elements right after `at`: in this order in the English list, in the opposite one in the Hebrew

@@ -20,8 +20,8 @@ mod list;
 mod seqlock;
 
 use crate::error::Error;
-pub(crate) use list::Position;
 use list::{ENGLISH, HEBREW, Orders};
+pub(crate) use list::{LookedUp, Position};
 
 /// The series-parallel order of a program's positions.
 #[derive(Debug)]
@@ -64,6 +64,27 @@ impl SeriesParallel {
     pub(crate) fn precedes(&self, a: Position, b: Position) -> bool {
         let (a, b) = (self.orders.places(a), self.orders.places(b));
         self.orders.read(|| self.orders.before::<ENGLISH>(a, b) && self.orders.before::<HEBREW>(a, b))
+    }
+
+    /// Looks a position up, to ask [`precedes_looked_up`](Self::precedes_looked_up) about it often.
+    #[inline]
+    pub(crate) fn look_up(&mut self, at: Position) -> LookedUp {
+        self.orders.look_up(at)
+    }
+
+    /// Does `a` come before `b` on every path? `b` was looked up since the last fork and the last open.
+    #[inline]
+    pub(crate) fn precedes_looked_up(&mut self, a: Position, b: &LookedUp) -> bool {
+        self.orders.before_looked_up::<ENGLISH>(a, b) && self.orders.before_looked_up::<HEBREW>(a, b)
+    }
+
+    /// The same if all came in the serial depth-first order so far, and `a` came before `b`. That order
+    /// is the English one, so the Hebrew one decides.
+    #[inline]
+    pub(crate) fn precedes_depth_first(&mut self, a: Position, b: &LookedUp) -> bool {
+        let precedes = self.orders.before_looked_up::<HEBREW>(a, b);
+        debug_assert_eq!(precedes, self.precedes_looked_up(a, b));
+        precedes
     }
 
     /// Does everything in a corner precede `b`? The corner holds what is at or before `english` in the

@@ -53,23 +53,23 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     for shape in SHAPES.iter().filter(|shape| shape.name.contains(&args.shape)) {
         for &size in shape.sizes.iter().filter(|&&size| size <= args.max_tasks) {
             let script = (shape.build)(size);
-            for engine in order::ENGINES {
-                let supported = script.constructs().iter().all(|&construct| engine.supports(construct));
-                let chosen = only.is_none_or(|only| std::ptr::eq(only, engine));
-                if !supported || !chosen || size > largest(engine, shape.name) {
-                    continue;
-                }
-                let cost = measure(&script, engine, args.runs)
-                    .with_context(|| format!("engine {} on {}", engine.name, shape.name))?;
+            let takes = |engine: &&Engine| {
+                script.constructs().iter().all(|&construct| engine.supports(construct))
+                    && only.is_none_or(|only| std::ptr::eq(only, *engine))
+                    && size <= largest(engine, shape.name)
+            };
+            let engines: Vec<&Engine> = order::ENGINES.iter().filter(takes).collect();
+            let costs = measure(&script, &engines, args.runs).with_context(|| shape.name)?;
+            for (engine, cost) in engines.iter().zip(costs) {
                 println!(
                     "{:<28} {:>9} {:>9} {:<13} {:>8.1} {:>8.1} {:>9.1} {:>10.1}",
                     shape.name,
                     script.task_count,
                     script.gets,
                     engine.name,
-                    cost.event,
-                    cost.near,
-                    cost.far,
+                    cost.events.best / script.events as f64,
+                    cost.near.per_question(&cost.events),
+                    cost.far.per_question(&cost.events),
                     cost.memory as f64 / f64::from(script.task_count)
                 );
             }
@@ -81,30 +81,49 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The best time of several replays, and the questions asked in each.
+struct Replays {
+    best: f64,
+    asked: u64,
+}
+
+impl Replays {
+    const NONE: Replays = Replays { best: f64::MAX, asked: 0 };
+
+    fn add(&mut self, elapsed: Duration, asked: u64) {
+        self.best = self.best.min(elapsed.as_nanos() as f64);
+        self.asked = asked;
+    }
+
+    fn per_question(&self, events: &Replays) -> f64 {
+        (self.best - events.best).max(0.0) / self.asked.max(1) as f64
+    }
+}
+
 struct Cost {
-    event: f64,
-    near: f64,
-    far: f64,
+    events: Replays,
+    near: Replays,
+    far: Replays,
     memory: usize,
 }
 
-fn measure(script: &Script, engine: &Engine, runs: u32) -> anyhow::Result<Cost> {
+/// The engines take turns, so that a machine that changes its speed does so for all of them.
+fn measure(script: &Script, engines: &[&Engine], runs: u32) -> anyhow::Result<Vec<Cost>> {
+    let new = |_: &_| Cost { events: Replays::NONE, near: Replays::NONE, far: Replays::NONE, memory: 0 };
+    let mut costs: Vec<Cost> = engines.iter().map(new).collect();
     let few = (script.strands / 20_000).max(1);
-    let best = |asking| -> anyhow::Result<(f64, u64, usize)> {
-        let mut best = (f64::MAX, 0, 0);
-        for _ in 0..runs.max(1) {
-            let (elapsed, asked, memory) = time(script, engine, asking)?;
-            best = (best.0.min(elapsed.as_nanos() as f64), asked, memory);
+    for _ in 0..runs.max(1) {
+        for (engine, cost) in engines.iter().zip(&mut costs) {
+            let (elapsed, _, memory) = time(script, engine, Asking::Nothing)?;
+            cost.events.add(elapsed, 0);
+            cost.memory = memory;
+            let (elapsed, asked, _) = time(script, engine, Asking::Near)?;
+            cost.near.add(elapsed, asked);
+            let (elapsed, asked, _) = time(script, engine, Asking::Far(few))?;
+            cost.far.add(elapsed, asked);
         }
-        Ok(best)
-    };
-    let (events, _, memory) = best(Asking::Nothing)?;
-    let query = |asking| -> anyhow::Result<f64> {
-        let (total, asked, _) = best(asking)?;
-        Ok((total - events).max(0.0) / asked.max(1) as f64)
-    };
-    let (near, far) = (query(Asking::Near)?, query(Asking::Far(few))?);
-    Ok(Cost { event: events / script.events as f64, near, far, memory })
+    }
+    Ok(costs)
 }
 
 fn time(script: &Script, engine: &Engine, asking: Asking) -> anyhow::Result<(Duration, u64, usize)> {

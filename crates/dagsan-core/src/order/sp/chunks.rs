@@ -39,7 +39,7 @@ impl<const WIDTH: usize, const FIRST_BITS: u32> Chunks<WIDTH, FIRST_BITS> {
 
     /// Where the entry of this number is.
     #[inline]
-    pub(super) fn spot(number: u32) -> Spot {
+    pub(super) const fn spot(number: u32) -> Spot {
         debug_assert!(number < Self::MOST);
         let shifted = number.wrapping_add(1 << FIRST_BITS);
         // Never zero; said in a way that the compiler believes.

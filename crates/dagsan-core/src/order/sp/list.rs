@@ -29,18 +29,36 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use super::chunks::Chunks;
+use super::chunks::{Chunks, Spot};
 use super::groups::{Group, GroupId, Labels};
 use super::seqlock::SeqLock;
 use crate::error::Error;
 
-/// An element.
+/// An element, by where its places are: `chunk << 27 | offset`, so that a query need not work that out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Position(u32);
 
+const OFFSET_BITS: u32 = 27;
+
 impl Position {
     /// The element every list starts with.
-    pub(crate) const START: Position = Position(0);
+    pub(crate) const START: Position = Position::new(0);
+
+    const fn new(number: u32) -> Position {
+        let Spot { chunk, offset } = PlaceChunks::spot(number);
+        Position(chunk << OFFSET_BITS | offset)
+    }
+
+    #[inline]
+    fn spot(self) -> Spot {
+        Spot { chunk: self.0 >> OFFSET_BITS, offset: self.0 & ((1 << OFFSET_BITS) - 1) }
+    }
+
+    /// The elements are numbered as they come.
+    #[inline]
+    fn number(self) -> usize {
+        PlaceChunks::number(self.spot()) as usize
+    }
 }
 
 pub(super) const ENGLISH: usize = 0;
@@ -48,9 +66,9 @@ pub(super) const HEBREW: usize = 1;
 
 /// No element: the next one of a list's last.
 const NONE: u32 = u32::MAX;
-/// How many elements there may be. A group is never less than a quarter full when it is split, so that
-/// there are fewer than 2^27 groups of both lists.
-const MOST: usize = 1 << 30;
+/// How many elements there may be: offsets have 27 bits. A group is split into parts of 16 elements or
+/// more, so that there are fewer than 2^27 groups of both lists.
+const MOST: usize = (1 << 28) - (1 << 8);
 /// A group has at most this many elements.
 const FULL: u32 = 64;
 /// An element's label is below this.
@@ -154,7 +172,7 @@ impl Orders {
     /// Where an element is; to be compared with others inside of [`Orders::read`].
     #[inline]
     pub(super) fn places(&self, element: Position) -> &Places {
-        self.places.get(PlaceChunks::spot(element.0)).expect("who knows an element sees its chunk")
+        self.places.get(element.spot()).expect("who knows an element sees its chunk")
     }
 
     /// Does `a` come before `b`? Inside of [`Orders::read`].
@@ -190,13 +208,14 @@ impl Orders {
         // A panic while inserting is an error of this file; the lists are not used after it.
         let links = &mut *self.links.lock().unwrap_or_else(PoisonError::into_inner);
         if links.next.len() >= MOST {
-            return Err(Error::TooMany("positions of tasks without a quiescent point (2^30)"));
+            return Err(Error::TooMany("positions of tasks without a quiescent point (2^28)"));
         }
         let first = links.next.len() as u32;
         let new: [u32; N] = std::array::from_fn(|i| first + i as u32);
         let last = first + N as u32 - 1;
 
         let places = self.places(at);
+        let at = at.number();
         let english = self.take_room::<ENGLISH, N>(links, at, places);
         let hebrew = self.take_room::<HEBREW, N>(links, at, places);
         for (element, i) in new.into_iter().zip(1..) {
@@ -205,13 +224,13 @@ impl Orders {
             set_place::<HEBREW>(places, hebrew.place + (N as u64 + 1 - i) * hebrew.step);
         }
 
-        let [english, hebrew] = std::mem::replace(&mut links.next[at.0 as usize], [first, last]);
+        let [english, hebrew] = std::mem::replace(&mut links.next[at], [first, last]);
         links.next.extend(new.map(|element| {
             let english = if element == last { english } else { element + 1 };
             let hebrew = if element == first { hebrew } else { element - 1 };
             [english, hebrew]
         }));
-        Ok(new.map(Position))
+        Ok(new.map(Position::new))
     }
 
     /// Room for `N` elements after `at`, which are counted as being there.
@@ -219,10 +238,10 @@ impl Orders {
     fn take_room<const ORDER: usize, const N: usize>(
         &self,
         links: &mut Links,
-        at: Position,
+        at: usize,
         places: &Places,
     ) -> Room {
-        let next = links.next[at.0 as usize][ORDER];
+        let next = links.next[at][ORDER];
         let mut room = self.room::<ORDER, N>(places, next);
         let size = &mut links.groups[group(room.place).index()].size;
         if room.step > 0 && *size + N as u32 <= FULL {
@@ -238,7 +257,7 @@ impl Orders {
     fn room<const ORDER: usize, const N: usize>(&self, at: &Places, next: u32) -> Room {
         let at = place::<ORDER>(at);
         let end = (at | (LABELS - 1)) + 1;
-        let next = if next == NONE { end } else { place::<ORDER>(self.places(Position(next))) };
+        let next = if next == NONE { end } else { place::<ORDER>(self.places(Position::new(next))) };
         // A place in another group is below `at` or not below `end`.
         let gap = if at < next && next < end { next - at } else { end - at };
         Room { place: at, step: (gap / (N as u64 + 1)).min(STEP) }
@@ -274,7 +293,7 @@ impl Orders {
         let old = group(at);
         let Group { first, size, .. } = links.groups[old.index()];
         let (mut middle, mut stay) = (first, 0);
-        let before = |element| place::<ORDER>(self.places(Position(element))) <= at;
+        let before = |element| place::<ORDER>(self.places(Position::new(element))) <= at;
         while stay < size / 2 || (stay < size / 4 * 3 && before(middle)) {
             middle = links.next[middle as usize][ORDER];
             stay += 1;
@@ -291,7 +310,7 @@ impl Orders {
         self.lock.write(|| {
             let (mut element, mut place) = (first, lowest(group));
             for _ in 0..size {
-                set_place::<ORDER>(self.places(Position(element)), place);
+                set_place::<ORDER>(self.places(Position::new(element)), place);
                 place += step;
                 element = links.next[element as usize][ORDER];
             }

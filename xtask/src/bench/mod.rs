@@ -4,6 +4,9 @@ mod order;
 mod script;
 mod shapes;
 
+use std::process::Command;
+
+use anyhow::{Context, ensure};
 use clap::Subcommand;
 
 /// What can be measured.
@@ -13,8 +16,19 @@ pub enum Bench {
     Order(order::Args),
 }
 
-/// Runs a benchmark.
+/// Settings of the C library's allocator: memory that was freed is kept, and used again.
+const KEEP_MEMORY: [(&str, &str); 2] =
+    [("MALLOC_MMAP_THRESHOLD_", "17179869184"), ("MALLOC_TRIM_THRESHOLD_", "17179869184")];
+
+/// Runs a benchmark, in a process that keeps its memory. Otherwise every run would pay for new pages, which
+/// may cost more than what is measured and never costs the same; the best of several runs has them.
 pub fn run(bench: &Bench) -> anyhow::Result<()> {
+    if KEEP_MEMORY.iter().any(|(name, _)| std::env::var_os(name).is_none()) {
+        let program = std::env::current_exe().context("cannot find xtask itself")?;
+        let status = Command::new(program).args(std::env::args_os().skip(1)).envs(KEEP_MEMORY).status();
+        ensure!(status.context("cannot start xtask again")?.success(), "the benchmark failed");
+        return Ok(());
+    }
     match bench {
         Bench::Order(args) => order::run(args),
     }

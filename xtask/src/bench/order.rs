@@ -2,15 +2,15 @@
 //!
 //! Each program is recorded once and fed to every engine that supports it: first its events alone, then
 //! with the questions its own accesses would raise ("near"), then with strands picked at random ("far").
-//! The cost of a query is the difference. The best of several runs counts: the machine is noisy, and
-//! noise only adds.
+//! The cost of a near query is the difference; far ones are timed one by one. The best of several runs
+//! counts: the machine is noisy, and noise only adds.
 
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use dagsan_core::order::{self, Engine, JoinOrder, Options, Search};
 
-use super::script::{Asking, Script};
+use super::script::{Answers, Asking, Script};
 use super::shapes::SHAPES;
 
 /// Options of `bench order`.
@@ -67,9 +67,9 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
                     script.task_count,
                     script.gets,
                     engine.name,
-                    cost.events.best / script.events as f64,
-                    cost.near.per_question(&cost.events),
-                    cost.far.per_question(&cost.events),
+                    cost.events / script.events as f64,
+                    cost.near(),
+                    cost.far,
                     cost.memory as f64 / f64::from(script.task_count)
                 );
             }
@@ -81,60 +81,63 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The best time of several replays, and the questions asked in each.
-struct Replays {
-    best: f64,
-    asked: u64,
-}
-
-impl Replays {
-    const NONE: Replays = Replays { best: f64::MAX, asked: 0 };
-
-    fn add(&mut self, elapsed: Duration, asked: u64) {
-        self.best = self.best.min(elapsed.as_nanos() as f64);
-        self.asked = asked;
-    }
-
-    fn per_question(&self, events: &Replays) -> f64 {
-        (self.best - events.best).max(0.0) / self.asked.max(1) as f64
-    }
-}
-
+/// Best times in nanoseconds.
 struct Cost {
-    events: Replays,
-    near: Replays,
-    far: Replays,
+    /// Of the events alone.
+    events: f64,
+    /// Of the events and the near questions.
+    with_near: f64,
+    near_asked: u64,
+    /// Of a far question.
+    far: f64,
     memory: usize,
+}
+
+impl Cost {
+    fn near(&self) -> f64 {
+        (self.with_near - self.events).max(0.0) / self.near_asked.max(1) as f64
+    }
 }
 
 /// The engines take turns, so that a machine that changes its speed does so for all of them.
 fn measure(script: &Script, engines: &[&Engine], runs: u32) -> anyhow::Result<Vec<Cost>> {
-    let new = |_: &_| Cost { events: Replays::NONE, near: Replays::NONE, far: Replays::NONE, memory: 0 };
+    let new = |_: &_| Cost { events: f64::MAX, with_near: f64::MAX, near_asked: 0, far: f64::MAX, memory: 0 };
     let mut costs: Vec<Cost> = engines.iter().map(new).collect();
-    let few = (script.strands / 20_000).max(1);
+    let few = (script.strands / 500).max(1);
+    let clock = cost_of_the_clock();
     for _ in 0..runs.max(1) {
         for (engine, cost) in engines.iter().zip(&mut costs) {
             let (elapsed, _, memory) = time(script, engine, Asking::Nothing)?;
-            cost.events.add(elapsed, 0);
+            cost.events = cost.events.min(elapsed);
             cost.memory = memory;
-            let (elapsed, asked, _) = time(script, engine, Asking::Near)?;
-            cost.near.add(elapsed, asked);
-            let (elapsed, asked, _) = time(script, engine, Asking::Far(few))?;
-            cost.far.add(elapsed, asked);
+            let (elapsed, answers, _) = time(script, engine, Asking::Near)?;
+            cost.with_near = cost.with_near.min(elapsed);
+            cost.near_asked = answers.asked;
+            let (_, answers, _) = time(script, engine, Asking::Far(few))?;
+            let each = answers.time.as_nanos() as f64 / answers.asked.max(1) as f64;
+            cost.far = cost.far.min((each - clock).max(0.0));
         }
     }
     Ok(costs)
 }
 
-fn time(script: &Script, engine: &Engine, asking: Asking) -> anyhow::Result<(Duration, u64, usize)> {
+/// What looking at the clock twice adds to what is measured in between.
+fn cost_of_the_clock() -> f64 {
+    let looks = 100_000;
+    let total: Duration = (0..looks).map(|_| Instant::now().elapsed()).sum();
+    total.as_nanos() as f64 / f64::from(looks)
+}
+
+fn time(script: &Script, engine: &Engine, asking: Asking) -> anyhow::Result<(f64, Answers, usize)> {
     let mut order = engine.build(Options::default());
     let start = Instant::now();
-    let (asked, yes) = script.replay(&mut *order, asking)?;
-    let elapsed = start.elapsed();
+    let answers = script.replay(&mut *order, asking)?;
+    let elapsed = start.elapsed().as_nanos() as f64;
     if asking == Asking::Near {
-        anyhow::ensure!(asked == yes, "{} says that {} of {asked} are parallel", engine.name, asked - yes);
+        let no = answers.asked - answers.yes;
+        anyhow::ensure!(no == 0, "{} says that {no} of {} are parallel", engine.name, answers.asked);
     }
-    Ok((elapsed, asked, order.memory()))
+    Ok((elapsed, answers, order.memory()))
 }
 
 fn print_visits(script: &Script) -> anyhow::Result<()> {

@@ -3,6 +3,9 @@
 //! The structure checks the events once, when the script is written, so that what is timed later is the
 //! engine alone.
 
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
 use dagsan_core::order::Order;
 use dagsan_core::structure::Structure;
 use dagsan_core::{
@@ -67,6 +70,17 @@ pub struct Script {
     pub strands: u32,
 }
 
+/// What an engine was asked in a replay.
+#[derive(Default)]
+pub struct Answers {
+    /// How many questions.
+    pub asked: u64,
+    /// How many were answered with yes.
+    pub yes: u64,
+    /// The time the far ones took, with that of looking at the clock.
+    pub time: Duration,
+}
+
 /// What a replay asks an engine.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Asking {
@@ -79,10 +93,9 @@ pub enum Asking {
 }
 
 impl Script {
-    /// Feeds the script to an engine; returns how many questions were asked, and how many answered
-    /// with yes.
-    pub fn replay(&self, order: &mut dyn Order, asking: Asking) -> Result<(u64, u64), Error> {
-        let (mut strand, mut asked, mut yes) = (0, 0, 0);
+    /// Feeds the script to an engine.
+    pub fn replay(&self, order: &mut dyn Order, asking: Asking) -> Result<Answers, Error> {
+        let (mut strand, mut answers) = (0, Answers::default());
         let mut random = 0x2545_f491_4f6c_dd1du64;
         for item in &self.items {
             match item {
@@ -99,8 +112,8 @@ impl Script {
                         Asking::Nothing => {}
                         Asking::Near => {
                             for &a in asks.of(&self.asks) {
-                                asked += 1;
-                                yes += u64::from(order.precedes(a));
+                                answers.asked += 1;
+                                answers.yes += u64::from(order.precedes(a));
                             }
                         }
                         Asking::Far(every) => {
@@ -108,9 +121,12 @@ impl Script {
                                 random ^= random << 13;
                                 random ^= random >> 7;
                                 random ^= random << 17;
-                                asked += 1;
-                                let a = (random % u64::from(strand)) as u32;
-                                yes += u64::from(order.precedes(StrandId(a)));
+                                let a = StrandId((random % u64::from(strand)) as u32);
+                                let start = Instant::now();
+                                let yes = black_box(order.precedes(a));
+                                answers.time += start.elapsed();
+                                answers.asked += 1;
+                                answers.yes += u64::from(yes);
                             }
                         }
                     }
@@ -118,7 +134,7 @@ impl Script {
                 }
             }
         }
-        Ok((asked, yes))
+        Ok(answers)
     }
 
     fn step(&self, step: &OwnedStep) -> Step<'_> {

@@ -54,16 +54,22 @@ fn conquer(writer: &mut Writer, task: TaskId, above: &mut Vec<StrandId>, tasks: 
     writer.strand(task, &results)
 }
 
-/// A parallel loop: every task reads what the main task wrote before it; the main task reads all results.
+/// A parallel loop: every task reads what the main task wrote before it, in four places; the main task reads
+/// all results.
 fn flat(tasks: u32) -> Script {
     let mut writer = Writer::new(TaskKind::Async);
     let main = TaskId::MAIN;
-    let input = writer.strand(main, &[]);
+    let inputs = [(); 4].map(|()| {
+        writer.event(Event::FinishBegin { task: main });
+        let input = writer.strand(main, &[]);
+        writer.event(Event::FinishEnd { task: main });
+        input
+    });
     writer.event(Event::FinishBegin { task: main });
     let mut results = Vec::new();
     for _ in 0..tasks {
         let task = writer.spawn(main, TaskKind::Async);
-        results.push(writer.strand(task, &[input]));
+        results.push(writer.strand(task, &inputs));
         writer.event(Event::TaskEnd { task });
     }
     writer.event(Event::FinishEnd { task: main });

@@ -175,6 +175,12 @@ impl Orders {
         self.places.get(element.spot()).expect("who knows an element sees its chunk")
     }
 
+    /// The same by the element's number.
+    #[inline]
+    fn places_of(&self, number: u32) -> &Places {
+        self.places.get(PlaceChunks::spot(number)).expect("who knows an element sees its chunk")
+    }
+
     /// Does `a` come before `b`? Inside of [`Orders::read`].
     #[inline]
     pub(super) fn before<const ORDER: usize>(&self, a: &Places, b: &Places) -> bool {
@@ -257,7 +263,7 @@ impl Orders {
     fn room<const ORDER: usize, const N: usize>(&self, at: &Places, next: u32) -> Room {
         let at = place::<ORDER>(at);
         let end = (at | (LABELS - 1)) + 1;
-        let next = if next == NONE { end } else { place::<ORDER>(self.places(Position::new(next))) };
+        let next = if next == NONE { end } else { place::<ORDER>(self.places_of(next)) };
         // A place in another group is below `at` or not below `end`.
         let gap = if at < next && next < end { next - at } else { end - at };
         Room { place: at, step: (gap / (N as u64 + 1)).min(STEP) }
@@ -293,7 +299,7 @@ impl Orders {
         let old = group(at);
         let Group { first, size, .. } = links.groups[old.index()];
         let (mut middle, mut stay) = (first, 0);
-        let before = |element| place::<ORDER>(self.places(Position::new(element))) <= at;
+        let before = |element| place::<ORDER>(self.places_of(element)) <= at;
         while stay < size / 2 || (stay < size / 4 * 3 && before(middle)) {
             middle = links.next[middle as usize][ORDER];
             stay += 1;
@@ -310,7 +316,7 @@ impl Orders {
         self.lock.write(|| {
             let (mut element, mut place) = (first, lowest(group));
             for _ in 0..size {
-                set_place::<ORDER>(self.places(Position::new(element)), place);
+                set_place::<ORDER>(self.places_of(element), place);
                 place += step;
                 element = links.next[element as usize][ORDER];
             }

@@ -205,6 +205,10 @@ impl Knowledge {
         &self.nodes[known.0 as usize]
     }
 
+    fn points(&self, node: &Node) -> &[Point] {
+        &self.points[node.first_point as usize..][..node.points as usize]
+    }
+
     /// Does all that `known` has SP-precede `at`?
     fn settled(&self, sp: &SeriesParallel, known: Known, at: Position) -> bool {
         let all = &self.node(known).all;
@@ -270,6 +274,11 @@ impl Knowledge {
 
     /// Is there a set event in `known` at or after strand `a`, which is at `at`?
     pub(super) fn reaches(&mut self, sp: &SeriesParallel, a: StrandId, at: Position, known: Known) -> bool {
+        // Mostly it is what was learned last.
+        if has_event_from(sp, self.points(self.node(known)), a, at) {
+            self.visits.count(1);
+            return true;
+        }
         if let Some(answer) = self.remembered(a, known) {
             return answer;
         }
@@ -303,8 +312,7 @@ impl Knowledge {
                 continue;
             }
             if !node.own.rules_out(sp, a, at) {
-                let points = &self.points[node.first_point as usize..][..node.points as usize];
-                found = has_event_from(sp, points, a, at);
+                found = has_event_from(sp, self.points(&node), a, at);
                 let included = node.first_included as usize..(node.first_included + node.included) as usize;
                 for i in included.rev() {
                     self.visit(self.included[i], &mut queue);

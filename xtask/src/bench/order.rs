@@ -2,8 +2,8 @@
 //!
 //! Each program is recorded once and fed to every engine that supports it: first its events alone, then
 //! with the questions its own accesses would raise ("near"), then with strands picked at random ("far").
-//! The cost of a near query is the difference; far ones are timed one by one. The best of several runs
-//! counts: the machine is noisy, and noise only adds.
+//! Near ones are asked in every other block of strands, and cost the difference between the blocks; far
+//! ones are timed one by one. The best of several runs counts, of differences the median.
 
 use std::time::{Duration, Instant};
 
@@ -60,7 +60,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             };
             let engines: Vec<&Engine> = order::ENGINES.iter().filter(takes).collect();
             let costs = measure(&script, &engines, args.runs).with_context(|| shape.name)?;
-            for (engine, cost) in engines.iter().zip(costs) {
+            for (engine, mut cost) in engines.iter().zip(costs) {
                 println!(
                     "{:<28} {:>9} {:>9} {:<13} {:>8.1} {:>8.1} {:>9.1} {:>10.1}",
                     shape.name,
@@ -85,23 +85,24 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 struct Cost {
     /// Of the events alone.
     events: f64,
-    /// Of the events and the near questions.
-    with_near: f64,
-    near_asked: u64,
+    /// Of a near question, in each run.
+    near: Vec<f64>,
     /// Of a far question.
     far: f64,
     memory: usize,
 }
 
 impl Cost {
-    fn near(&self) -> f64 {
-        (self.with_near - self.events).max(0.0) / self.near_asked.max(1) as f64
+    /// As a difference it may come out too small as well as too large: the median counts.
+    fn near(&mut self) -> f64 {
+        self.near.sort_by(f64::total_cmp);
+        self.near[self.near.len() / 2].max(0.0)
     }
 }
 
 /// The engines take turns, so that a machine that changes its speed does so for all of them.
 fn measure(script: &Script, engines: &[&Engine], runs: u32) -> anyhow::Result<Vec<Cost>> {
-    let new = |_: &_| Cost { events: f64::MAX, with_near: f64::MAX, near_asked: 0, far: f64::MAX, memory: 0 };
+    let new = |_: &_| Cost { events: f64::MAX, near: Vec::new(), far: f64::MAX, memory: 0 };
     let mut costs: Vec<Cost> = engines.iter().map(new).collect();
     let few = (script.strands / 500).max(1);
     let clock = cost_of_the_clock();
@@ -110,9 +111,9 @@ fn measure(script: &Script, engines: &[&Engine], runs: u32) -> anyhow::Result<Ve
             let (elapsed, _, memory) = time(script, engine, Asking::Nothing)?;
             cost.events = cost.events.min(elapsed);
             cost.memory = memory;
-            let (elapsed, answers, _) = time(script, engine, Asking::Near)?;
-            cost.with_near = cost.with_near.min(elapsed);
-            cost.near_asked = answers.asked;
+            let (_, answers, _) = time(script, engine, Asking::Near)?;
+            let [without, with] = answers.blocks.map(|time| time.as_nanos() as f64);
+            cost.near.push((with - without) / answers.asked.max(1) as f64);
             let (_, answers, _) = time(script, engine, Asking::Far(few))?;
             let each = answers.time.as_nanos() as f64 / answers.asked.max(1) as f64;
             cost.far = cost.far.min((each - clock).max(0.0));

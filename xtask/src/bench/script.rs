@@ -79,7 +79,13 @@ pub struct Answers {
     pub yes: u64,
     /// The time the far ones took, with that of looking at the clock.
     pub time: Duration,
+    /// The time of the blocks of strands without and with near questions.
+    pub blocks: [Duration; 2],
 }
+
+/// Near questions are asked in every other block of so many strands: whatever else the machine does, it does to
+/// both kinds of blocks.
+const BLOCK: u32 = 64;
 
 /// What a replay asks an engine.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -96,6 +102,7 @@ impl Script {
     /// Feeds the script to an engine.
     pub fn replay(&self, order: &mut dyn Order, asking: Asking) -> Result<Answers, Error> {
         let (mut strand, mut answers) = (0, Answers::default());
+        let mut block_start = Instant::now();
         let mut random = 0x2545_f491_4f6c_dd1du64;
         for item in &self.items {
             match item {
@@ -111,7 +118,13 @@ impl Script {
                     match asking {
                         Asking::Nothing => {}
                         Asking::Near => {
-                            for &a in asks.of(&self.asks) {
+                            let block = strand / BLOCK % 2;
+                            if strand % BLOCK == 0 {
+                                let now = Instant::now();
+                                answers.blocks[1 - block as usize] += now - block_start;
+                                block_start = now;
+                            }
+                            for &a in asks.of(&self.asks).iter().filter(|_| block == 1) {
                                 answers.asked += 1;
                                 answers.yes += u64::from(order.precedes(a));
                             }
@@ -134,6 +147,7 @@ impl Script {
                 }
             }
         }
+        answers.blocks[(strand / BLOCK % 2) as usize] += block_start.elapsed();
         Ok(answers)
     }
 

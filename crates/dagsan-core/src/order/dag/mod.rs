@@ -186,7 +186,9 @@ impl Order for Dag {
     fn precedes(&mut self, a: StrandId) -> bool {
         let now = &self.now;
         let at = self.strands[a];
-        if at == now.at {
+        // Both need nothing but the position's number, which may be all of it that is in the cache.
+        let knows = now.known != Known::NOTHING;
+        if at == now.at || (knows && self.knowledge.learned_last(now.known, a, at)) {
             return true;
         }
         let sp_precedes = if now.depth_first {
@@ -194,7 +196,7 @@ impl Order for Dag {
         } else {
             self.sp.precedes_looked_up(at, &now.looked_up)
         };
-        sp_precedes || (now.known != Known::NOTHING && self.knowledge.reaches(&self.sp, a, at, now.known))
+        sp_precedes || (knows && self.knowledge.reaches(&self.sp, a, at, now.known))
     }
 
     fn memory(&self) -> usize {

@@ -86,7 +86,7 @@ fn steps(args: Args) -> Vec<Step> {
         before: None,
         work: Work::Cargo {
             env: &[("RUSTDOCFLAGS", "-Dwarnings")],
-            args: &["doc", "--workspace", "--no-deps"],
+            args: &["doc", "--workspace", "--no-deps", "--document-private-items"],
         },
     });
     // Without `advisories`: they are fetched by git from the network, which the machines that run
@@ -203,7 +203,7 @@ mod tests {
             "cargo test --workspace",
             "RUSTFLAGS=\"--cfg loom\" \
              cargo test -p dagsan-core --release --lib --target-dir target/loom loom",
-            "RUSTDOCFLAGS=\"-Dwarnings\" cargo doc --workspace --no-deps",
+            "RUSTDOCFLAGS=\"-Dwarnings\" cargo doc --workspace --no-deps --document-private-items",
             "cargo deny check bans licenses sources",
             "cargo deny check advisories",
         ];

@@ -1,7 +1,7 @@
 //! The computation graph of a run (papers 000, 002, 003): a node per strand, with what it read and
 //! wrote, and an edge wherever one strand must come before another.
 //!
-//! [`edges`] says which edges each event adds, and is the definition of "precedes" for the whole
+//! `edges` says which edges each event adds, and is the definition of "precedes" for the whole
 //! project. [`GraphBuilder`] keeps nodes and edges: for the oracle, and for engines that look
 //! at the finished graph. Node numbers are a topological order.
 

@@ -3,7 +3,7 @@
 //!
 //! Handles async/finish, spawn/sync and isolated sections (read as mutual exclusion, section 5) in the
 //! serial depth-first order. A task is in an S-bag if it precedes the present, in a P-bag if it is
-//! parallel to it; a query is one find. See [`super::bags`].
+//! parallel to it; a query is one find. See `bags`.
 //!
 //! What differs: the paper translates spawn/sync to async/finish; here a sync block has a P-bag of its
 //! own, like a finish, so async and spawn may be mixed. The bags stay right although such graphs are not

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! The *pseudo-SP-dag* is the program with every create read as a spawn, no gets, and a sync at the end
-//! of every procedure: see [`super::sp`]. `cp(G)` is a bitmap of G's ancestors, one per future; `gp` is
+//! of every procedure: see `sp`. `cp(G)` is a bitmap of G's ancestors, one per future; `gp` is
 //! a bitmap of the futures whose ends precede a strand, shared until a get or a sync changes it.
 //!
 //! A future that is got twice, or whose handle came through the future itself, is an error: the creator's

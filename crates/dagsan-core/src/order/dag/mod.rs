@@ -1,6 +1,6 @@
 //! `dag`, the default: every construct, in any order of delivery.
 //!
-//! Let SP be the order of the series-parallel skeleton (async/finish, spawn/sync; see [`super::sp`]), and
+//! Let SP be the order of the series-parallel skeleton (async/finish, spawn/sync; see `sp`), and
 //! call all other joins *non-tree*: get of a future, get of a promise, await, ewait, the order of
 //! isolated sections, and syncs that something passes by ([`crate::structure`]). Each comes from a *set
 //! event*: a set, the end of a task, the end of an isolated section. Every strand has its *knowledge*:
@@ -15,7 +15,7 @@
 //! non-tree edge, which leaves a set event `s`: up to there the path is SP, and what follows makes
 //! `s` known to `b`. The other direction is clear.
 //!
-//! Knowledge is inherited at a spawn, extended at a get, merged at a join ([`knowledge`]). In
+//! Knowledge is inherited at a spawn, extended at a get, merged at a join (`knowledge`). In
 //! programs without non-tree joins it is empty, and a query is one comparison of SP positions.
 //!
 //! Strand numbers grow along paths: a strand that was not yet delivered when a set event happened

@@ -2,7 +2,7 @@
 //! (paper 000).
 //!
 //! Handles async/finish, spawn/sync, isolated (as mutual exclusion), futures and promises, with task
-//! switching. A query first asks the program structure tree ([`dpst`]); if the steps are parallel
+//! switching. A query first asks the program structure tree (`dpst`); if the steps are parallel
 //! there, it searches the non-tree joins that lead to the present: those of its task, and those that
 //! an ancestor had made when it created the line of tasks down to it (the *lsa*).
 //!

@@ -13,9 +13,11 @@
 //!
 //! Tasks from before a quiescent point are forgotten: they precede everything.
 
+use super::Strands;
 use super::union_find::UnionFind;
 use crate::error::Error;
-use crate::ids::{ScopeId, TaskId};
+use crate::ids::{ScopeId, StrandId, TaskId};
+use crate::stream::Strand;
 
 #[derive(Debug)]
 pub(crate) struct Bags {
@@ -24,12 +26,13 @@ pub(crate) struct Bags {
     first: u32,
     /// The number of a task in the P-bag of each scope, if the bag is not empty.
     scopes: Vec<Option<u32>>,
+    strands: Strands<TaskId>,
 }
 
 impl Bags {
     /// The main task in its S-bag.
     pub(crate) fn new() -> Bags {
-        let mut bags = Bags { sets: UnionFind::new(), first: 1, scopes: vec![None] };
+        let mut bags = Bags { sets: UnionFind::new(), first: 1, scopes: vec![None], strands: Strands::new() };
         bags.start().expect("the first task");
         bags
     }
@@ -89,9 +92,20 @@ impl Bags {
         self.sets.flag(self.number(task))
     }
 
-    /// The bag that `task` is in. Bags only ever grow together.
-    pub(crate) fn bag(&mut self, task: TaskId) -> u32 {
-        self.sets.find(self.number(task))
+    /// The running strand is `strand`.
+    pub(crate) fn now(&mut self, strand: &Strand) {
+        self.strands.enter(strand.id, strand.task);
+    }
+
+    /// Does `a` precede the present? All strands of its task so far do, or its last one does not.
+    #[inline]
+    pub(crate) fn precedes(&mut self, a: StrandId) -> bool {
+        self.serial(self.strands[a])
+    }
+
+    /// The bag that the task of `a` is in. Bags only ever grow together.
+    pub(crate) fn bag(&mut self, a: StrandId) -> u32 {
+        self.sets.find(self.number(self.strands[a]))
     }
 
     /// All tasks have been joined into the main task.
@@ -100,9 +114,10 @@ impl Bags {
         self.sets.clear();
         self.start().expect("the first task");
         self.scopes.fill(None);
+        self.strands.forget();
     }
 
     pub(crate) fn memory(&self) -> usize {
-        self.sets.memory() + self.scopes.capacity() * size_of::<Option<u32>>()
+        self.sets.memory() + self.scopes.capacity() * size_of::<Option<u32>>() + self.strands.memory()
     }
 }

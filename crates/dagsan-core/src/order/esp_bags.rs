@@ -25,11 +25,11 @@
 //! So the history remembers readers as for every engine, and is told which are in the same bag: of those
 //! one is enough, for whatever comes they have one answer.
 
+use super::Order;
 use super::bags::Bags;
-use super::{Order, Strands};
 use crate::error::Error;
 use crate::event::Event;
-use crate::ids::{StrandId, TaskId};
+use crate::ids::StrandId;
 use crate::step::{Phase, Step};
 use crate::stream::Strand;
 
@@ -37,7 +37,6 @@ use crate::stream::Strand;
 #[derive(Debug)]
 pub struct EspBags {
     bags: Bags,
-    strands: Strands<TaskId>,
 }
 
 impl Default for EspBags {
@@ -49,7 +48,7 @@ impl Default for EspBags {
 impl EspBags {
     /// At the start of a program.
     pub fn new() -> EspBags {
-        EspBags { bags: Bags::new(), strands: Strands::new() }
+        EspBags { bags: Bags::new() }
     }
 }
 
@@ -68,25 +67,24 @@ impl Order for EspBags {
         }
         if step.phase == Phase::Quiesced {
             self.bags.forget();
-            self.strands.forget();
         }
         Ok(())
     }
 
     fn now(&mut self, strand: &Strand) {
-        self.strands.enter(strand.id, strand.task);
+        self.bags.now(strand);
     }
 
     #[inline]
     fn precedes(&mut self, a: StrandId) -> bool {
-        self.bags.serial(self.strands[a])
+        self.bags.precedes(a)
     }
 
     fn bag(&mut self, a: StrandId) -> Option<u32> {
-        Some(self.bags.bag(self.strands[a]))
+        Some(self.bags.bag(a))
     }
 
     fn memory(&self) -> usize {
-        self.bags.memory() + self.strands.memory()
+        self.bags.memory()
     }
 }

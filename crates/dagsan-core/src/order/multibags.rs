@@ -11,7 +11,7 @@
 //! another way.
 
 use super::bags::Bags;
-use super::{Order, Strands, Tasks};
+use super::{Order, Tasks};
 use crate::error::Error;
 use crate::event::{Construct, Event, TaskKind};
 use crate::ids::{StrandId, TaskId};
@@ -34,7 +34,6 @@ enum Handle {
 pub struct MultiBags {
     bags: Bags,
     handles: Tasks<Handle>,
-    strands: Strands<TaskId>,
 }
 
 impl Default for MultiBags {
@@ -46,7 +45,7 @@ impl Default for MultiBags {
 impl MultiBags {
     /// At the start of a program.
     pub fn new() -> MultiBags {
-        MultiBags { bags: Bags::new(), handles: Tasks::new(Handle::None), strands: Strands::new() }
+        MultiBags { bags: Bags::new(), handles: Tasks::new(Handle::None) }
     }
 
     fn get(&mut self, by: TaskId, future: TaskId) -> Result<(), Error> {
@@ -94,25 +93,24 @@ impl Order for MultiBags {
         if step.phase == Phase::Quiesced {
             self.bags.forget();
             self.handles.forget(Handle::None);
-            self.strands.forget();
         }
         Ok(())
     }
 
     fn now(&mut self, strand: &Strand) {
-        self.strands.enter(strand.id, strand.task);
+        self.bags.now(strand);
     }
 
     #[inline]
     fn precedes(&mut self, a: StrandId) -> bool {
-        self.bags.serial(self.strands[a])
+        self.bags.precedes(a)
     }
 
     fn bag(&mut self, a: StrandId) -> Option<u32> {
-        Some(self.bags.bag(self.strands[a]))
+        Some(self.bags.bag(a))
     }
 
     fn memory(&self) -> usize {
-        self.bags.memory() + self.strands.memory() + self.handles.memory()
+        self.bags.memory() + self.handles.memory()
     }
 }

@@ -1,0 +1,103 @@
+//! DagSan's task language: every construct of the papers, to be written, run and judged.
+//!
+//! docs/language.md has the grammar and the meaning. The way of a program:
+//!
+//! ```text
+//!   text ─ syntax ─► tree ─ check ─► Hir ─ eliminate ─► Plan ─ compile ─► Code ─ vm ─► events and accesses
+//!                          names,         which accesses        operations            to the core
+//!                          types          need no check
+//! ```
+
+mod check;
+mod compile;
+mod eliminate;
+mod hir;
+mod limits;
+mod lines;
+mod run;
+mod span;
+mod syntax;
+mod vm;
+
+use dagsan_core::{Consumer, SiteId};
+
+use compile::Mode;
+use compile::op::Code;
+pub use eliminate::{Elimination, Eliminations};
+use eliminate::Plan;
+use hir::Hir;
+pub use limits::Limits;
+pub use lines::Lines;
+pub use run::{Blocked, Counts, End, Failure, Run, TaskInfo};
+pub use span::{Diagnostic, Span};
+use vm::Machine;
+
+/// How a program is compiled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CompileOptions {
+    /// The static check eliminations to apply.
+    pub eliminations: Eliminations,
+    /// Collect accesses? If not, the program can only be run plainly.
+    pub checks: bool,
+    /// Count accesses, for statistics?
+    pub count: bool,
+}
+
+impl Default for CompileOptions {
+    fn default() -> CompileOptions {
+        CompileOptions { eliminations: Eliminations::all(), checks: true, count: false }
+    }
+}
+
+/// The largest source, in bytes: more than enough accesses for 30-bit site numbers.
+const MAX_SOURCE: usize = 1 << 28;
+
+/// A compiled program.
+#[derive(Debug)]
+pub struct Program {
+    hir: Hir,
+    plan: Plan,
+    code: Code,
+    lines: Lines,
+    checks: bool,
+}
+
+impl Program {
+    /// Compiles `source`, or says all that is wrong with it, in the order of the text.
+    pub fn compile(source: &str, options: &CompileOptions) -> Result<Program, Vec<Diagnostic>> {
+        if source.len() > MAX_SOURCE {
+            let message = format!("this file is larger than {MAX_SOURCE} bytes");
+            return Err(vec![Diagnostic::new(Span::default(), message, "")]);
+        }
+        let mut diagnostics = Vec::new();
+        let tree = syntax::parse(source, &mut diagnostics);
+        // Names and types of what could not be read would only raise errors that are not there.
+        let hir = if diagnostics.is_empty() { check::check(&tree, &mut diagnostics) } else { None };
+        let Some(hir) = hir else {
+            diagnostics.sort_by_key(|diagnostic| diagnostic.span.start);
+            return Err(diagnostics);
+        };
+        debug_assert!(hir.accesses.len() <= SiteId::MAX as usize);
+        let plan = Plan::new(&hir, options.eliminations);
+        let mode = Mode { checks: options.checks, count: options.count };
+        let code = compile::compile(&hir, &plan, mode).map_err(|diagnostic| vec![diagnostic])?;
+        Ok(Program { hir, plan, code, lines: Lines::new(source), checks: options.checks })
+    }
+
+    /// Runs the program and tells `consumer`. Nothing is told if it was compiled without checks.
+    pub fn run<'c>(&self, limits: &'c Limits, consumer: &'c mut (dyn Consumer + 'c)) -> Run<'_> {
+        let consumer = if self.checks { Some(consumer) } else { None };
+        self.run_with(limits, consumer)
+    }
+
+    /// Runs the program, and tells nobody.
+    pub fn run_plain(&self, limits: &Limits) -> Run<'_> {
+        self.run_with(limits, None)
+    }
+
+    fn run_with<'c>(&self, limits: &'c Limits, consumer: Option<&'c mut (dyn Consumer + 'c)>) -> Run<'_> {
+        let mut machine = Machine::new(&self.hir, &self.code, limits, consumer);
+        let end = machine.run();
+        Run::new(machine, end, &self.code, &self.plan, &self.lines)
+    }
+}

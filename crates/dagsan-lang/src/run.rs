@@ -1,0 +1,142 @@
+//! What came of a run.
+
+use dagsan_core::{Error, Location, SiteId, TaskId};
+
+use crate::compile::op::Code;
+use crate::eliminate::{Elimination, Plan};
+use crate::hir::{AccessId, Hir};
+use crate::lines::Lines;
+use crate::span::Span;
+use crate::vm::{Machine, NONE, Names, State};
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum End {
+    /// As it should.
+    Finished,
+    /// The program did something wrong.
+    Failed(Failure),
+    /// Tasks are left, and none of them can run.
+    Deadlock(Vec<Blocked>),
+    /// The consumer refused an event: the engine does not support a construct.
+    Refused(Error),
+}
+
+/// What a program did wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// Which task.
+    pub task: TaskId,
+    /// Where.
+    pub span: Span,
+    /// What.
+    pub message: String,
+}
+
+/// A task in a deadlock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Blocked {
+    /// The task.
+    pub task: TaskId,
+    /// Where it waits.
+    pub span: Span,
+    /// For what.
+    pub waits_for: String,
+}
+
+/// A task of the run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskInfo {
+    /// Who created it; the main task is its own parent.
+    pub parent: TaskId,
+    /// The keyword that created it, or `main`.
+    pub kind: &'static str,
+    /// The procedure it runs, if it is not a block.
+    pub procedure: Option<String>,
+    /// Where it was created.
+    pub created: Span,
+}
+
+/// What a run did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Operations of the interpreter.
+    pub operations: u64,
+    /// Accesses to shared memory, if they were counted.
+    pub accesses: u64,
+    /// Accesses, or ranges of them, that were put into an access set.
+    pub checks: u64,
+    /// Accesses without a check, by elimination, in the order of [`Elimination::ALL`]; if they were counted.
+    pub eliminated: [u64; 6],
+}
+
+/// What came of a run.
+#[derive(Debug)]
+pub struct Run<'a> {
+    /// How it ended.
+    pub end: End,
+    /// What it printed.
+    pub output: String,
+    /// Its tasks, by number.
+    pub tasks: Vec<TaskInfo>,
+    /// How many strands touched memory.
+    pub strands: u32,
+    /// What it did.
+    pub counts: Counts,
+    hir: &'a Hir,
+    lines: &'a Lines,
+    state: State,
+}
+
+impl<'a> Run<'a> {
+    pub(crate) fn new(machine: Machine<'a, '_>, end: End, code: &Code, plan: &Plan, lines: &'a Lines) -> Run<'a> {
+        let (strands, counts) = (machine.strands(), counts(&machine, plan));
+        let (hir, mut state) = (machine.hir, machine.state);
+        let output = std::mem::take(&mut state.output);
+        let tasks = state.tasks.iter().map(|task| {
+            let site = code.starts.get(task.site as usize).filter(|_| task.site != NONE);
+            TaskInfo {
+                parent: TaskId(task.parent),
+                kind: site.map_or("main", |site| site.kind.name()),
+                procedure: site.and_then(|site| code.functions[site.function as usize].name.clone()),
+                created: site.map_or(Span::default(), |site| site.span),
+            }
+        });
+        let tasks = tasks.collect();
+        Run { end, output, tasks, strands, counts, hir, lines, state }
+    }
+
+    /// The names of the cells of a location, lowest first: `x`, `a[3]`.
+    pub fn location_names(&self, location: Location) -> Vec<String> {
+        self.names().location(location, |span| {
+            let (line, column) = self.lines.position(span.start);
+            format!("{line}:{column}")
+        })
+    }
+
+    /// Where the array of a location was made, if it was made by `new`.
+    pub fn allocated_at(&self, location: Location) -> Option<Span> {
+        self.names().made_at(location)
+    }
+
+    /// Where an access stands in the source.
+    pub fn site_span(&self, site: SiteId) -> Span {
+        self.hir.accesses.get(site.number() as usize).map_or(Span::default(), |access| access.span)
+    }
+
+    fn names(&self) -> Names<'_> {
+        Names { hir: self.hir, state: &self.state }
+    }
+}
+
+fn counts(machine: &Machine<'_, '_>, plan: &Plan) -> Counts {
+    let mut counts = Counts { operations: machine.steps, checks: machine.checks(), ..Counts::default() };
+    for (number, &count) in machine.counts.iter().enumerate() {
+        counts.accesses += count;
+        if let Some(reason) = plan.reason(AccessId(number as u32)) {
+            let place = Elimination::ALL.iter().position(|&elimination| elimination == reason);
+            counts.eliminated[place.unwrap_or(0)] += count;
+        }
+    }
+    counts
+}

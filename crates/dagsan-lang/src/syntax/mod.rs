@@ -1,0 +1,7 @@
+//! The surface of the language: text to tree.
+
+pub mod ast;
+mod lexer;
+mod parser;
+
+pub use parser::parse;

@@ -1,0 +1,64 @@
+//! What the core hears of a run: task events, and the access set of the running strand.
+
+use dagsan_core::{AccessKind, AccessSet, Bytes, Consumer, Error, Event, SiteId, Stream, TaskId};
+
+use crate::hir::AccessId;
+
+/// Bytes of a cell.
+pub(crate) const CELL_BYTES: u64 = 8;
+
+/// Collects the accesses of the running strand, and delivers them before the event that ends it.
+pub(crate) struct Trace<'a> {
+    /// `None` in a plain run, which nobody looks at.
+    stream: Option<Stream<&'a mut (dyn Consumer + 'a)>>,
+    set: AccessSet,
+    /// Must accesses be collected? Not while nothing can be parallel to them.
+    recording: bool,
+    /// How many were.
+    pub(crate) checks: u64,
+}
+
+impl<'a> Trace<'a> {
+    pub(crate) fn new(consumer: Option<&'a mut (dyn Consumer + 'a)>) -> Trace<'a> {
+        Trace { stream: consumer.map(Stream::new), set: AccessSet::new(), recording: false, checks: 0 }
+    }
+
+    /// Collects an access to `count` cells from `cell` on.
+    #[inline]
+    pub(crate) fn access(&mut self, cell: u64, count: u64, kind: AccessKind, access: AccessId) {
+        if !self.recording {
+            return;
+        }
+        self.checks += 1;
+        // Cells are numbered by 31 bits, accesses by fewer than 30.
+        if let (Ok(bytes), Some(site)) =
+            (Bytes::new(cell * CELL_BYTES, count * CELL_BYTES), SiteId::new(access.0))
+        {
+            self.set.record(bytes, kind, site);
+        }
+    }
+
+    /// Delivers what the strand of `task` did so far: to be called before another task runs.
+    pub(crate) fn flush(&mut self, task: u32) -> Result<(), Error> {
+        if let (Some(stream), false) = (&mut self.stream, self.set.is_empty()) {
+            stream.accesses(TaskId(task), &self.set)?;
+            self.set.clear();
+        }
+        Ok(())
+    }
+
+    /// An event of `task`, which ends its strand.
+    pub(crate) fn event(&mut self, event: Event) -> Result<(), Error> {
+        self.flush(event.task().0)?;
+        if let Some(stream) = &mut self.stream {
+            stream.event(event)?;
+            self.recording = !stream.quiescent();
+        }
+        Ok(())
+    }
+
+    /// How many strands touched memory.
+    pub(crate) fn strands(&self) -> u32 {
+        self.stream.as_ref().map_or(0, Stream::strand_count)
+    }
+}

@@ -93,6 +93,11 @@ impl Checker<'_> {
         self.enter_local(name, ty, mutable, false)
     }
 
+    /// A local that the program cannot name.
+    pub(super) fn unnamed_local(&mut self, ty: Ty, span: Span) -> LocalId {
+        self.context().add(Local { name: String::new(), ty, mutable: false, region: false, span })
+    }
+
     pub(super) fn declare_region(&mut self, name: &Name) -> LocalId {
         let ty = self.types.unknown();
         self.enter_local(name, ty, false, true)

@@ -11,7 +11,7 @@ pub mod types;
 
 use rustc_hash::FxHashMap;
 
-use crate::hir::{self, Access, AccessId, Body, BodyId, ClassId, Fixed, FixedId, Hir, LoopId, Maker, MakerId};
+use crate::hir::{self, Access, AccessId, Body, BodyId, ClassId, FixedId, Hir, LoopId, Maker, MakerId};
 use crate::hir::{SharedId, Target};
 use crate::span::{Diagnostic, Span};
 use crate::syntax::ast::{self, Item, Name};
@@ -62,7 +62,7 @@ struct Checker<'a> {
     globals: FxHashMap<String, (Global, Span)>,
     procs: FxHashMap<String, Signature>,
     shareds: Vec<String>,
-    fixeds: Vec<Fixed>,
+    fixeds: u32,
     bodies: Vec<Option<Body>>,
     setup: BodyId,
     accesses: Vec<(Access, Ty)>,
@@ -83,7 +83,7 @@ impl<'a> Checker<'a> {
             globals: FxHashMap::default(),
             procs: FxHashMap::default(),
             shareds: Vec::new(),
-            fixeds: Vec::new(),
+            fixeds: 0,
             bodies: Vec::new(),
             setup: BodyId(0),
             accesses: Vec::new(),
@@ -147,8 +147,8 @@ impl<'a> Checker<'a> {
     }
 
     fn add_fixed(&mut self, name: &Name, ty: Option<Ty>) -> FixedId {
-        self.fixeds.push(Fixed { name: name.text.clone(), region: ty.is_none() });
-        let id = FixedId(self.fixeds.len() as u32 - 1);
+        self.fixeds += 1;
+        let id = FixedId(self.fixeds - 1);
         self.enter_global(name, ty.map_or(Global::Region(id), |ty| Global::Fixed(id, ty)));
         id
     }
@@ -291,7 +291,6 @@ impl<'a> Checker<'a> {
             main: main?,
             accesses,
             makers: self.makers,
-            loops: self.loops,
             escaping,
             types: self.types,
         })

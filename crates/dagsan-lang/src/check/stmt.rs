@@ -173,6 +173,7 @@ impl Checker<'_> {
         let head = span.to(high_end);
         self.open_scope();
         let local = self.declare_local(name, Types::INT, false);
+        let bound = self.unnamed_local(Types::INT, high_end);
         let mut body = Vec::new();
         match kind {
             LoopKind::For => body = self.block(block),
@@ -180,7 +181,7 @@ impl Checker<'_> {
             LoopKind::Forasync => self.start_block(StartKind::Forasync, block, head, &mut body),
         }
         self.close_scope();
-        let stmt = Stmt::For(For { id, local, low, high, block: body, span: head });
+        let stmt = Stmt::For(For { id, local, low, high, bound, block: body, span: head });
         out.push(if kind == LoopKind::Forall { Stmt::Finish(vec![stmt], head) } else { stmt });
     }
 

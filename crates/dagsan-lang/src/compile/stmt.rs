@@ -134,7 +134,7 @@ impl<'a> BodyCompiler<'a> {
 
     fn for_loop(&mut self, looping: &'a For) {
         let iterator = self.local(looping.local);
-        let high = self.temp();
+        let high = self.local(looping.bound);
         self.value_into(&looping.low, iterator);
         self.value_into(&looping.high, high);
         let to_end = self.emit(Op::JumpLe(high, iterator, 0), looping.span);

@@ -1,9 +1,18 @@
 //! Static check elimination: which accesses need no check (TaskChecker, paper 004, section 6; DRDP,
 //! paper 000, section 4.4.2).
+//!
+//! An elimination may change which of several accesses is named in a report, never which locations are
+//! racy. That is for runs that come to their end: a run that fails is repeated without eliminations, because a
+//! check that stands before its loop has been made when an iteration fails.
 
-use rustc_hash::FxHashMap;
+mod effects;
+mod loops;
+mod subsume;
 
-use crate::hir::{AccessId, Expr, Hir, LoopId};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::hir::{AccessId, Expr, Hir, LoopId, Target};
+use effects::Effects;
 
 /// A reason why an access needs no check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -109,8 +118,40 @@ pub struct Plan {
 impl Plan {
     /// Applies the eliminations in `chosen` to the program.
     pub fn new(hir: &Hir, chosen: Eliminations) -> Plan {
-        let _ = chosen;
-        Plan { reasons: vec![None; hir.accesses.len()], hoisted: FxHashMap::default() }
+        let mut plan = Plan { reasons: vec![None; hir.accesses.len()], hoisted: FxHashMap::default() };
+        let effects = Effects::new(hir);
+        let all = || (0..hir.accesses.len() as u32).map(AccessId);
+        let parallel = || all().filter(|&access| effects.parallel(access));
+        if chosen.contains(Elimination::Sequential) {
+            plan.eliminate(Elimination::Sequential, all().filter(|&access| !effects.parallel(access)));
+        }
+        if chosen.contains(Elimination::ReadOnly) {
+            let access = |access: AccessId| hir.accesses[access.index()];
+            let written: FxHashSet<Target> = parallel().map(access).filter(|a| a.write).map(|a| a.target).collect();
+            let reads = all().filter(|&id| !access(id).write && !written.contains(&access(id).target));
+            plan.eliminate(Elimination::ReadOnly, reads);
+        }
+        if chosen.contains(Elimination::Local) {
+            let local = all().filter(|&access| match hir.accesses[access.index()].target {
+                Target::Class(class) => !hir.escaping[class.index()],
+                Target::Shared(_) => false,
+            });
+            plan.eliminate(Elimination::Local, local);
+        }
+        if chosen.contains(Elimination::Subsumed) {
+            plan.eliminate(Elimination::Subsumed, subsume::subsumed(hir, &effects));
+        }
+        for found in loops::hoistable(hir, &effects, chosen, |access| plan.needs_check(access)) {
+            plan.eliminate(found.elimination, [found.check.access]);
+            plan.hoisted.entry(found.before).or_default().push(found.check);
+        }
+        plan
+    }
+
+    fn eliminate(&mut self, reason: Elimination, accesses: impl IntoIterator<Item = AccessId>) {
+        for access in accesses {
+            self.reasons[access.index()].get_or_insert(reason);
+        }
     }
 
     /// Does the access need a check where it stands?

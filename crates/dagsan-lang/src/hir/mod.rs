@@ -18,6 +18,8 @@ macro_rules! index {
         pub struct $name(pub u32);
 
         impl $name {
+            /// The number as a table index.
+            #[allow(dead_code, reason = "some numbers are only compared")]
             pub fn index(self) -> usize {
                 self.0 as usize
             }
@@ -65,8 +67,8 @@ pub struct Hir {
     pub bodies: Vec<Body>,
     /// The shared scalars.
     pub shareds: Vec<String>,
-    /// The fixed globals.
-    pub fixeds: Vec<Fixed>,
+    /// How many fixed globals there are.
+    pub fixeds: u32,
     /// Runs before `main`: gives the globals their values.
     pub setup: BodyId,
     /// Where the program starts.
@@ -75,21 +77,10 @@ pub struct Hir {
     pub accesses: Vec<Access>,
     /// All makers.
     pub makers: Vec<Maker>,
-    /// How many loops there are.
-    pub loops: u32,
     /// For every class of arrays: can more than one task reach them?
     pub escaping: Vec<bool>,
     /// The types, for what depends on them.
     pub types: Types,
-}
-
-/// A fixed global.
-#[derive(Debug)]
-pub struct Fixed {
-    /// Its name.
-    pub name: String,
-    /// Is it a region?
-    pub region: bool,
 }
 
 /// A procedure or the block of a task.
@@ -257,6 +248,8 @@ pub struct For {
     pub low: Expr,
     /// The value after its last.
     pub high: Expr,
+    /// Where that value is kept while the loop runs.
+    pub bound: LocalId,
     /// The body.
     pub block: Vec<Stmt>,
     /// The head.

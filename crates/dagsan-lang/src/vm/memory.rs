@@ -81,6 +81,9 @@ impl Machine<'_, '_> {
     ///
     /// If some element does not exist, nothing is collected: the accesses themselves will fail.
     pub(super) fn summary(&mut self, summary: &Summary, stack: &[i64], base: usize) {
+        if !self.trace.recording() {
+            return;
+        }
         let value = |reg: Reg| i128::from(stack[base + reg as usize]);
         let (first_cell, len) = parts(stack[base + summary.array as usize]);
         let mut start = value(summary.start);

@@ -137,7 +137,7 @@ impl State {
         State {
             cells: vec![0; FIRST_CELL as usize + hir.shareds.len()],
             objects: Vec::new(),
-            fixed: vec![0; hir.fixeds.len()],
+            fixed: vec![0; hir.fixeds as usize],
             tasks: Vec::new(),
             ready: Vec::new(),
             alive: 0,

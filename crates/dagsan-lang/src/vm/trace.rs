@@ -23,6 +23,11 @@ impl<'a> Trace<'a> {
         Trace { stream: consumer.map(Stream::new), set: AccessSet::new(), recording: false, checks: 0 }
     }
 
+    /// Are accesses collected?
+    pub(crate) fn recording(&self) -> bool {
+        self.recording
+    }
+
     /// Collects an access to `count` cells from `cell` on.
     #[inline]
     pub(crate) fn access(&mut self, cell: u64, count: u64, kind: AccessKind, access: AccessId) {

@@ -6,7 +6,7 @@
 mod markdown;
 mod rust;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs;
 use std::path::Path;
@@ -142,9 +142,10 @@ fn check_foreign_paths(file: &File) -> Vec<Finding> {
 }
 
 const PAGES: &str = "docs/engines/";
-const ENGINES: &str = "crates/dagsan-core/src/order/";
+/// Order engines, and graph engines.
+const ENGINES: [&str; 2] = ["crates/dagsan-core/src/order/", "crates/dagsan-core/src/analysis/"];
 /// Modules beside the engines that are no engines.
-const NOT_ENGINES: &[&str] = &["mod", "bags", "sp", "strands", "union_find"];
+const NOT_ENGINES: &[&str] = &["mod", "bags", "sets", "sp", "strands", "union_find"];
 
 /// Every engine has its page, and every page its engine.
 fn check_engine_pages(paths: &BTreeSet<String>) -> Vec<Finding> {
@@ -154,29 +155,29 @@ fn check_engine_pages(paths: &BTreeSet<String>) -> Vec<Finding> {
 
     // An engine is a file, a directory, or both under one name.
     let engine = |path: &str| {
-        let name = path.strip_prefix(ENGINES)?.split('/').next()?;
+        let name = ENGINES.iter().find_map(|engines| path.strip_prefix(engines))?.split('/').next()?;
         Some(name.strip_suffix(".rs").unwrap_or(name).to_owned())
     };
-    let engines: BTreeSet<String> = paths
-        .iter()
-        .filter_map(|path| engine(path))
-        .filter(|name| !NOT_ENGINES.contains(&name.as_str()))
-        .map(|name| name.replace('_', "-"))
-        .collect();
+    // Of each engine its file, or the first in its directory.
+    let mut engines: BTreeMap<String, &str> = BTreeMap::new();
+    for path in paths {
+        if let Some(name) = engine(path).filter(|name| !NOT_ENGINES.contains(&name.as_str())) {
+            engines.entry(name.replace('_', "-")).or_insert(path);
+        }
+    }
 
-    let at = |path: String, message: String| Finding { path, line: 1, message };
-    let lonely_pages = pages.difference(&engines).map(|name| {
+    let at = |path: &str, message: String| Finding { path: path.to_owned(), line: 1, message };
+    let lonely_pages = pages.iter().filter(|&name| !engines.contains_key(name)).map(|name| {
         let module = name.replace('-', "_");
-        at(format!("{PAGES}{name}.md"), format!("page of an engine that is not at {ENGINES}{module}.rs"))
+        let message = format!("page of an engine that is not at {}{module}.rs", ENGINES.join("… or "));
+        at(&format!("{PAGES}{name}.md"), message)
     });
-    let lonely_engines = engines.difference(&pages).map(|name| {
-        let module = name.replace('-', "_");
+    let lonely_engines = engines.iter().filter(|&(name, _)| !pages.contains(name)).map(|(name, path)| {
         let message = format!(
             "engine without a page; write {PAGES}{name}.md, or if it is no engine, \
              add it to NOT_ENGINES in xtask/src/tidy.rs"
         );
-        let file = format!("{ENGINES}{module}.rs");
-        at(if paths.contains(&file) { file } else { format!("{ENGINES}{module}/mod.rs") }, message)
+        at(path, message)
     });
     lonely_pages.chain(lonely_engines).collect()
 }
@@ -232,7 +233,10 @@ mod tests {
         assert_eq!(lonely.len(), 2);
         assert!(lonely[0].starts_with("docs/engines/sf-order.md:1: page of an engine that is not"));
         assert!(lonely[1].starts_with(&format!("{file}:1: engine without a page; write {page}")));
-        assert!(check(&[&inner])[0].starts_with(&format!("{order}sf_order/mod.rs:1: engine without")));
+        assert!(check(&[&inner])[0].starts_with(&format!("{inner}:1: engine without")));
+        let graph_engine = "crates/dagsan-core/src/analysis/zipper/mod.rs";
+        assert!(check(&[graph_engine, "docs/engines/zipper.md"]).is_empty());
+        assert!(check(&[graph_engine])[0].starts_with(&format!("{graph_engine}:1: engine without")));
     }
 
     #[test]

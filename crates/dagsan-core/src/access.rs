@@ -214,7 +214,7 @@ impl AccessSet {
         if bytes.len() / crate::bytes::LINE_BYTES > self.lines.len() as u64 {
             for at in 0..self.lines.len() {
                 let number = self.lines[at].number;
-                if let Some(mask) = mask_within(bytes, number) {
+                if let Some(mask) = bytes.within(number) {
                     self.take_line(at, mask, into);
                 }
             }
@@ -264,17 +264,6 @@ impl AccessSet {
             + self.lines.capacity() * size_of::<Line>()
             + self.runs.capacity() * size_of::<RunNode>()
     }
-}
-
-/// The part of line `number` that lies in `bytes`.
-fn mask_within(bytes: Bytes, number: u64) -> Option<u64> {
-    let line_start = number * crate::bytes::LINE_BYTES;
-    let start = bytes.start().max(line_start);
-    let end = bytes.end().min(line_start.saturating_add(crate::bytes::LINE_BYTES));
-    if start >= end {
-        return None;
-    }
-    Bytes::new(start, end - start).ok()?.lines().next().map(|(_, mask)| mask)
 }
 
 /// Bytes of one line that one site of the strand read or wrote.

@@ -68,6 +68,15 @@ impl Bytes {
     pub fn lines(self) -> Lines {
         Lines { next: self.start, end: self.end() }
     }
+
+    /// The mask of the bytes of line `number` that lie in the range, if there are any.
+    pub(crate) fn within(self, number: u64) -> Option<u64> {
+        let line_start = number * LINE_BYTES;
+        let start = self.start.max(line_start);
+        let end = self.end().min(line_start.saturating_add(LINE_BYTES));
+        let part = Bytes { start, len: end.checked_sub(start)? };
+        part.lines().next().map(|(_, mask)| mask)
+    }
 }
 
 impl fmt::Debug for Bytes {
@@ -163,6 +172,15 @@ mod tests {
     fn the_last_byte_of_the_address_space_is_out_of_reach_but_no_panic() {
         assert!(Bytes::new(u64::MAX, 1).is_err());
         assert_eq!(lines(u64::MAX - 1, 1), [(u64::MAX >> 6, 1 << 62)]);
+    }
+
+    #[test]
+    fn the_part_of_a_line_in_a_range() {
+        let bytes = Bytes::new(60, 72).unwrap();
+        let parts = [0, 1, 2, 3].map(|line| bytes.within(line));
+        assert_eq!(parts, [Some(0xf << 60), Some(u64::MAX), Some(0xf), None]);
+        assert_eq!(Bytes::new(64, 64).unwrap().within(0), None);
+        assert_eq!(Bytes::new(0, 64).unwrap().within(1), None);
     }
 
     #[test]

@@ -1,11 +1,16 @@
-//! The detector: an order engine, an access history, and the races they find together.
+//! The detector: an engine chosen by name, and the races it finds.
+//!
+//! An order engine works together with an access history: each strand's accesses are compared, as it ends, with
+//! what is remembered of their bytes. A graph engine gets all, and is asked for its races when a scope or the
+//! program ends.
 
 use crate::access::AccessSet;
+use crate::analysis::Analysis;
 use crate::bytes::{Bytes, Location};
 use crate::error::Error;
 use crate::history::{History, Judge, Record};
 use crate::ids::{StrandId, TaskId};
-use crate::order::{self, Engine, Isolation, Order, Visits};
+use crate::order::{self, Build, Engine, Isolation, Order, Visits};
 use crate::race::{Access, Race, RaceLog};
 use crate::step::{Phase, Step};
 use crate::stream::{Consumer, Strand};
@@ -20,25 +25,59 @@ pub struct Stats {
     pub strands: u64,
     /// Strands that ran while the program was quiescent, and needed no check.
     pub quiescent_strands: u64,
-    /// Runs of bytes that were compared with the history.
+    /// Order engines: runs of bytes that were compared with the history. `cg` and `cg-otf`: pairs of nodes
+    /// whose sets were compared. `zipper`: runs of bytes that were compared with those of earlier nodes.
     pub checks: u64,
-    /// Questions put to the order engine.
+    /// Questions about order: to the order engine, or about two nodes (`zipper`: two bags) of the graph.
     pub queries: u64,
 }
 
 /// Finds the determinacy races of a stream. See the module's documentation.
 pub struct Detector {
     engine: &'static Engine,
-    order: Box<dyn Order>,
-    history: History,
-    found: Found,
+    method: Method,
+    found: Findings,
+    finished: bool,
 }
 
-/// The races, and what is needed to name their sides.
-struct Found {
-    log: RaceLog,
+/// How an engine finds races.
+enum Method {
+    Order(Box<Online>),
+    Graph(Box<dyn Analysis>),
+}
+
+/// An order engine and what it needs to find races.
+struct Online {
+    order: Box<dyn Order>,
+    history: History,
+    /// The tasks of the strands, to name the sides of a race.
     tasks: order::Strands<TaskId>,
-    stats: Stats,
+}
+
+/// The races found, and what it took.
+#[derive(Debug)]
+pub(crate) struct Findings {
+    log: RaceLog,
+    pub(crate) stats: Stats,
+}
+
+impl Findings {
+    /// Keeps at most `limit` races.
+    pub(crate) fn new(limit: usize) -> Findings {
+        Findings { log: RaceLog::new(limit), stats: Stats::default() }
+    }
+
+    /// The races found so far.
+    pub(crate) fn races(&self) -> &[Race] {
+        self.log.races()
+    }
+
+    /// The accesses of two strands race; the one with the smaller number came first.
+    #[cold]
+    pub(crate) fn race(&mut self, a: Access, b: Access, location: Location) {
+        let (first, second) = if a.strand <= b.strand { (a, b) } else { (b, a) };
+        self.log.add(first, second, location);
+    }
 }
 
 impl Detector {
@@ -49,12 +88,15 @@ impl Detector {
 
     /// A detector that keeps at most `limit` races.
     pub fn with_limit(engine: &'static Engine, options: order::Options, limit: usize) -> Detector {
-        Detector {
-            engine,
-            order: engine.build(options),
-            history: History::new(),
-            found: Found { log: RaceLog::new(limit), tasks: order::Strands::new(), stats: Stats::default() },
-        }
+        let method = match engine.build {
+            Build::Order(build) => Method::Order(Box::new(Online {
+                order: build(options),
+                history: History::new(),
+                tasks: order::Strands::new(),
+            })),
+            Build::Graph(build) => Method::Graph(build()),
+        };
+        Detector { engine, method, found: Findings::new(limit), finished: false }
     }
 
     /// The engine.
@@ -62,9 +104,22 @@ impl Detector {
         self.engine
     }
 
+    /// The program has ended: finds what is left to find. To be called once after the last event, whatever
+    /// the engine; graph engines may not know a single race before. Without it the races found so far
+    /// stand, but others may be missing. After an error of the stream it may still be called: what came
+    /// before the error is then judged. A second call does nothing, and nothing can be delivered after it.
+    pub fn finish(&mut self) -> Result<(), Error> {
+        if !std::mem::replace(&mut self.finished, true)
+            && let Method::Graph(analysis) = &mut self.method
+        {
+            analysis.finish(&mut self.found);
+        }
+        Ok(())
+    }
+
     /// The races found so far, one per pair of sites and location.
     pub fn races(&self) -> &[Race] {
-        self.found.log.races()
+        self.found.races()
     }
 
     /// How many races were found beyond the limit.
@@ -79,15 +134,25 @@ impl Detector {
 
     /// How far the engine's queries had to search, if it searches.
     pub fn visits(&self) -> Option<Visits> {
-        self.order.visits()
+        match &self.method {
+            Method::Order(online) => online.order.visits(),
+            Method::Graph(_) => None,
+        }
     }
 
-    /// Bytes of memory held by the order engine and by the history.
+    /// Bytes of memory held by the order engine and by the history, or for the graph and for the sets of
+    /// its nodes.
     pub fn memory(&self) -> (usize, usize) {
-        (self.order.memory() + self.found.tasks.memory(), self.history.memory())
+        match &self.method {
+            Method::Order(online) => (online.order.memory() + online.tasks.memory(), online.history.memory()),
+            Method::Graph(analysis) => analysis.memory(),
+        }
     }
 
     fn check_order(&self, depth_first: bool, task: TaskId) -> Result<(), Error> {
+        if self.finished {
+            return Err(Error::Finished);
+        }
         if self.engine.depth_first && !depth_first {
             return Err(Error::NotDepthFirst { engine: self.engine.name, task });
         }
@@ -103,16 +168,13 @@ impl Consumer for Detector {
             return Ok(());
         }
         self.found.stats.strands += 1;
-        self.order.now(strand);
-        self.found.tasks.enter(strand.id, strand.task);
-        let isolated = strand.isolated && self.engine.isolation == Isolation::MutualExclusion;
-        let mut judge = Bench { order: &mut *self.order, found: &mut self.found, now: strand.id };
-        for run in set.runs() {
-            judge.found.stats.checks += 1;
-            let record = Record::new(strand.id, run.site, run.kind, isolated);
-            self.history.access(run.at, record, &mut judge);
+        match &mut self.method {
+            Method::Graph(analysis) => analysis.accesses(strand, set),
+            Method::Order(online) => {
+                let isolated = strand.isolated && self.engine.isolation == Isolation::MutualExclusion;
+                online.accesses(strand, set, isolated, &mut self.found);
+            }
         }
-        self.history.tidy();
         Ok(())
     }
 
@@ -124,16 +186,43 @@ impl Consumer for Detector {
         {
             return Err(Error::Unsupported { engine: self.engine.name, construct });
         }
-        self.order.event(step)?;
-        if step.phase == Phase::Quiesced {
-            self.history.clear();
-            self.found.tasks.forget();
+        match &mut self.method {
+            Method::Graph(analysis) => analysis.event(step, &mut self.found),
+            Method::Order(online) => online.event(step),
         }
-        Ok(())
     }
 
     fn erase(&mut self, bytes: Bytes) -> Result<(), Error> {
-        self.history.erase(bytes);
+        match &mut self.method {
+            _ if self.finished => Err(Error::Finished),
+            Method::Graph(analysis) => analysis.erase(bytes),
+            Method::Order(online) => {
+                online.history.erase(bytes);
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Online {
+    fn accesses(&mut self, strand: &Strand, set: &AccessSet, isolated: bool, found: &mut Findings) {
+        self.order.now(strand);
+        self.tasks.enter(strand.id, strand.task);
+        let mut judge = Bench { order: &mut *self.order, tasks: &self.tasks, found, now: strand.id };
+        for run in set.runs() {
+            judge.found.stats.checks += 1;
+            let record = Record::new(strand.id, run.site, run.kind, isolated);
+            self.history.access(run.at, record, &mut judge);
+        }
+        self.history.tidy();
+    }
+
+    fn event(&mut self, step: &Step<'_>) -> Result<(), Error> {
+        self.order.event(step)?;
+        if step.phase == Phase::Quiesced {
+            self.history.clear();
+            self.tasks.forget();
+        }
         Ok(())
     }
 }
@@ -141,7 +230,8 @@ impl Consumer for Detector {
 /// The order engine and the race log, while the accesses of a strand are judged.
 struct Bench<'a> {
     order: &'a mut dyn Order,
-    found: &'a mut Found,
+    tasks: &'a order::Strands<TaskId>,
+    found: &'a mut Findings,
     now: StrandId,
 }
 
@@ -164,12 +254,12 @@ impl Judge for Bench<'_> {
     fn race(&mut self, first: Record, second: Record, location: Location) {
         let side = |record: Record| Access {
             strand: record.strand(),
-            task: self.found.tasks[record.strand()],
+            task: self.tasks[record.strand()],
             site: record.site(),
             kind: record.kind(),
             isolated: record.is_isolated(),
         };
         let (first, second) = (side(first), side(second));
-        self.found.log.add(first, second, location);
+        self.found.race(first, second, location);
     }
 }

@@ -144,6 +144,9 @@ pub enum Error {
     /// An event after the stream's first error.
     #[error("the stream has stopped at an earlier error")]
     Stopped,
+    /// An event or access after [`crate::Detector::finish`].
+    #[error("the program has ended, and its races have been found: nothing can come after that")]
+    Finished,
     /// A range outside the address space.
     #[error(transparent)]
     Address(#[from] OutOfAddressSpace),

@@ -4,6 +4,7 @@
 //! [`Consumer`].
 
 mod access;
+mod analysis;
 mod bytes;
 mod detector;
 mod error;

@@ -168,13 +168,13 @@ fn unsupported_constructs_name_the_engines_for_them() {
     refuses(
         "esp-bags",
         &[Event::PromiseNew { task: MAIN, promise }, Event::PromiseSet { task: MAIN, promise }],
-        "engine `esp-bags` does not support promises; these do: dag, drdp, vector-clock, closure",
+        "engine `esp-bags` does not support promises; these do: dag, drdp, vector-clock, closure, cg, cg-otf",
     );
     refuses(
         "sf-order",
         &[Event::FinishBegin { task: MAIN }],
         "engine `sf-order` does not support async/finish; these do: dag, esp-bags, multibags, drdp, \
-         vector-clock, closure",
+         vector-clock, closure, cg, cg-otf, zipper",
     );
     let get = Event::FutureGet { task: MAIN, future: task(1) };
     for name in ["multibags", "sf-order"] {
@@ -183,20 +183,21 @@ fn unsupported_constructs_name_the_engines_for_them() {
             // A second future is never joined, so that nothing is forgotten in between.
             &[spawn(0, 1, TaskKind::Future), end(1), spawn(0, 2, TaskKind::Future), end(2), get, get],
             &format!(
-                "engine `{name}` does not support general futures; these do: dag, drdp, vector-clock, closure"
+                "engine `{name}` does not support general futures; these do: dag, drdp, vector-clock, closure, \
+                 cg, cg-otf"
             ),
         );
     }
     refuses(
         "drdp",
         &[Event::RegionNew { task: MAIN, region: RegionId(0) }, spawn(0, 1, TaskKind::Post(RegionId(0)))],
-        "engine `drdp` does not support regions; these do: dag, vector-clock, closure",
+        "engine `drdp` does not support regions; these do: dag, vector-clock, closure, cg, cg-otf",
     );
     refuses(
         "esp-bags",
         &[spawn(0, 1, TaskKind::Async), Event::FinishBegin { task: MAIN }],
         "engine `esp-bags` needs the serial depth-first order, and task 0 ran out of turn; these do not need \
-         it: dag, drdp, sf-order, vector-clock, closure",
+         it: dag, drdp, sf-order, vector-clock, closure, cg, cg-otf, zipper",
     );
     let error = order::find("espbags").unwrap_err().to_string();
     assert!(error.starts_with("no engine is called `espbags`; there are: dag, esp-bags,"), "{error}");

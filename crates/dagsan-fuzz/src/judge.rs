@@ -89,6 +89,11 @@ impl Seat {
         }
         Ok(())
     }
+
+    /// The run is over.
+    fn finish(&mut self) {
+        self.error = self.error.take().or_else(|| self.detector.finish().err());
+    }
 }
 
 impl Consumer for Seat {
@@ -119,8 +124,11 @@ pub fn judge(
         // The runner sends well-formed streams only: the structure is wrong about that.
         Err(error) => return Err(Disagreement { engine: "(structure)", about: About::Refused(error) }),
     };
-    let (graph, seats) = stream.into_consumer();
+    let (graph, mut seats) = stream.into_consumer();
     let graph = graph.into_graph();
+    for seat in &mut seats {
+        seat.finish();
+    }
 
     let ordered = Oracle::new(&graph, Isolation::Ordered);
     let racy_bytes = ordered.racy_bytes();

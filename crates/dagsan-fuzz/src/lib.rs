@@ -13,6 +13,7 @@ mod pool;
 mod program;
 mod run;
 mod shrink;
+pub mod source;
 mod text;
 
 pub use generate::{Size, generate};

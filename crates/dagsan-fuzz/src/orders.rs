@@ -1,7 +1,7 @@
 //! Order engines compared with the closure strand by strand.
 //!
 //! Stronger than the judge, which sees an engine only through the races it leads to: every strand asks
-//! about every earlier one.
+//! about every earlier one. Graph engines answer no such questions; only the judge sees them.
 
 use dagsan_core::order::closure::Closure;
 use dagsan_core::order::{Isolation, Order};

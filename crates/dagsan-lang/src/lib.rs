@@ -15,20 +15,23 @@ mod hir;
 mod limits;
 mod lines;
 mod run;
+mod schedule;
 mod span;
+mod sums;
 mod syntax;
 mod vm;
 
 use dagsan_core::{Consumer, SiteId};
 
 use compile::Mode;
-use compile::op::Code;
+use compile::op::{Code, Op};
 pub use eliminate::{Elimination, Eliminations};
 use eliminate::Plan;
 use hir::Hir;
 pub use limits::Limits;
 pub use lines::Lines;
 pub use run::{Blocked, Counts, End, Failure, Run, TaskInfo};
+pub use schedule::{Choice, Scheduler};
 pub use span::{Diagnostic, Span};
 use vm::Machine;
 
@@ -60,6 +63,8 @@ pub struct Program {
     code: Code,
     lines: Lines,
     checks: bool,
+    /// For every access: see [`Program::only_sums`].
+    sums: Vec<bool>,
 }
 
 impl Program {
@@ -81,13 +86,39 @@ impl Program {
         let plan = Plan::new(&hir, options.eliminations);
         let mode = Mode { checks: options.checks, count: options.count };
         let code = compile::compile(&hir, &plan, mode).map_err(|diagnostic| vec![diagnostic])?;
-        Ok(Program { hir, plan, code, lines: Lines::new(source), checks: options.checks })
+        let sums = sums::only_sums(&hir);
+        Ok(Program { hir, plan, code, lines: Lines::new(source), checks: options.checks, sums })
     }
 
     /// Runs the program and tells `consumer`. Nothing is told if it was compiled without checks.
     pub fn run<'c>(&self, limits: &'c Limits, consumer: &'c mut (dyn Consumer + 'c)) -> Run<'_> {
         let consumer = if self.checks { Some(consumer) } else { None };
         self.run_with(limits, consumer)
+    }
+
+    /// The same, with a scheduler that decides the order of isolated sections and what ewait joins. Everything
+    /// else runs before it is asked.
+    pub fn run_scheduled<'c>(
+        &self,
+        limits: &'c Limits,
+        consumer: &'c mut (dyn Consumer + 'c),
+        scheduler: &mut dyn Scheduler,
+    ) -> Run<'_> {
+        let consumer: Option<&'c mut (dyn Consumer + 'c)> = if self.checks { Some(consumer) } else { None };
+        let mut machine = Machine::new(&self.hir, &self.code, limits, consumer);
+        let end = machine.run_scheduled(scheduler);
+        Run::new(machine, end, &self.code, &self.plan, &self.lines)
+    }
+
+    /// Does the program contain isolated sections or ewait, so that one run may not be enough?
+    pub fn has_choices(&self) -> bool {
+        self.code.ops.iter().any(|op| matches!(op, Op::IsolatedBegin | Op::Ewait(_)))
+    }
+
+    /// Do isolated sections do nothing to the target of this access but add to it, or nothing but multiply it?
+    /// Such sections commute.
+    pub fn only_sums(&self, site: SiteId) -> bool {
+        self.sums.get(site.number() as usize).copied().unwrap_or(false)
     }
 
     /// Runs the program, and tells nobody.

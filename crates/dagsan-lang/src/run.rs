@@ -20,6 +20,8 @@ pub enum End {
     Deadlock(Vec<Blocked>),
     /// The consumer refused an event: the engine does not support a construct.
     Refused(Error),
+    /// The scheduler did not choose: nothing more is wanted of this run.
+    Stopped,
 }
 
 /// What a program did wrong.

@@ -26,6 +26,7 @@ fn corpus() {
                     End::Failed(failure) => format!("error {}", failure.message),
                     End::Deadlock(_) => "deadlock".to_owned(),
                     End::Refused(e) => format!("refused {e}"),
+                    End::Stopped => "stopped".to_owned(),
                     End::Finished => {
                         let names: BTreeSet<String> =
                             detector.races().iter().flat_map(|r| run.location_names(r.location)).collect();

@@ -1,5 +1,6 @@
 //! `cargo xtask bench`: measures, and prints. Nothing here passes or fails.
 
+mod lang;
 mod order;
 mod script;
 mod shapes;
@@ -14,6 +15,8 @@ use clap::Subcommand;
 pub enum Bench {
     /// Nanoseconds per event and per query of every order engine, over growing programs.
     Order(order::Args),
+    /// The task language: operations per second, and the slowdown by checks.
+    Lang(lang::Args),
 }
 
 /// Settings of the C library's allocator: memory that was freed is kept, and used again.
@@ -31,5 +34,6 @@ pub fn run(bench: &Bench) -> anyhow::Result<()> {
     }
     match bench {
         Bench::Order(args) => order::run(args),
+        Bench::Lang(args) => lang::run(args),
     }
 }

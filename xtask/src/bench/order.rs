@@ -54,7 +54,8 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         for &size in shape.sizes.iter().filter(|&&size| size <= args.max_tasks) {
             let script = (shape.build)(size);
             let takes = |engine: &&Engine| {
-                script.constructs().iter().all(|&construct| engine.supports(construct))
+                engine.order(Options::default()).is_some()
+                    && script.constructs().iter().all(|&construct| engine.supports(construct))
                     && only.is_none_or(|only| std::ptr::eq(only, *engine))
                     && size <= largest(engine, shape.name)
             };
@@ -130,7 +131,7 @@ fn cost_of_the_clock() -> f64 {
 }
 
 fn time(script: &Script, engine: &Engine, asking: Asking) -> anyhow::Result<(f64, Answers, usize)> {
-    let mut order = engine.build(Options::default());
+    let mut order = engine.order(Options::default()).context("only order engines are measured")?;
     let start = Instant::now();
     let answers = script.replay(&mut *order, asking)?;
     let elapsed = start.elapsed().as_nanos() as f64;
@@ -150,7 +151,7 @@ fn print_visits(script: &Script) -> anyhow::Result<()> {
         for (joins, way) in
             [(JoinOrder::BackToFront, "back to front"), (JoinOrder::FrontToBack, "front to back")]
         {
-            let mut order = drdp.build(Options { search, joins });
+            let mut order = drdp.order(Options { search, joins }).context("`drdp` is an order engine")?;
             script.replay(&mut *order, Asking::Near)?;
             if let Some(visits) = order.visits().filter(|visits| visits.searches > 0) {
                 println!(

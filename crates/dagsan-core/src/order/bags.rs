@@ -105,7 +105,12 @@ impl Bags {
 
     /// The bag that the task of `a` is in. Bags only ever grow together.
     pub(crate) fn bag(&mut self, a: StrandId) -> u32 {
-        self.sets.find(self.number(self.strands[a]))
+        self.bag_of(self.strands[a])
+    }
+
+    /// The bag that `task` is in.
+    pub(crate) fn bag_of(&mut self, task: TaskId) -> u32 {
+        self.sets.find(self.number(task))
     }
 
     /// All tasks have been joined into the main task.

@@ -1,11 +1,12 @@
-//! Order engines: does an earlier strand precede the one that is being delivered?
+//! Order engines: does an earlier strand precede the one that is being delivered? And the table of all engines.
 //!
 //! An engine consumes [`Step`]s and answers [`Order::precedes`] about any strand it was told of and
 //! the strand `now`. One file per algorithm; they are chosen by name at run time, and each declares in
 //! [`ENGINES`] what it supports. The detector turns what an engine does not support into an error that
-//! names those that do: an engine never guesses.
+//! names those that do: an engine never guesses. Engines that look at the graph of the run, and answer no
+//! questions about order, are in the same table.
 
-mod bags;
+pub(crate) mod bags;
 pub mod closure;
 pub mod dag;
 pub mod drdp;
@@ -19,6 +20,7 @@ pub mod vector_clock;
 
 pub(crate) use strands::Strands;
 
+use crate::analysis::{self, Analysis};
 use crate::error::Error;
 use crate::event::Construct;
 use crate::ids::StrandId;
@@ -141,7 +143,13 @@ pub struct Engine {
     pub depth_first: bool,
     /// How it reads isolated sections.
     pub isolation: Isolation,
-    build: fn(Options) -> Box<dyn Order>,
+    pub(crate) build: Build,
+}
+
+/// How an engine is made: one that answers questions about order, or one that looks at the graph.
+pub(crate) enum Build {
+    Order(fn(Options) -> Box<dyn Order>),
+    Graph(fn() -> Box<dyn Analysis>),
 }
 
 impl Engine {
@@ -150,9 +158,13 @@ impl Engine {
         self.constructs.contains(&construct)
     }
 
-    /// A new instance, at the start of a program.
-    pub fn build(&self, options: Options) -> Box<dyn Order> {
-        (self.build)(options)
+    /// A new instance, at the start of a program; `None` for a graph engine, which answers no questions
+    /// about order.
+    pub fn order(&self, options: Options) -> Option<Box<dyn Order>> {
+        match self.build {
+            Build::Order(build) => Some(build(options)),
+            Build::Graph(_) => None,
+        }
     }
 }
 
@@ -174,7 +186,7 @@ pub static ENGINES: &[Engine] = &[
         constructs: EVERYTHING,
         depth_first: false,
         isolation: Isolation::Ordered,
-        build: |_| Box::new(dag::Dag::new()),
+        build: Build::Order(|_| Box::new(dag::Dag::new(Isolation::Ordered))),
     },
     Engine {
         name: "esp-bags",
@@ -182,7 +194,7 @@ pub static ENGINES: &[Engine] = &[
         constructs: &[AsyncFinish, SpawnSync, Isolated],
         depth_first: true,
         isolation: Isolation::MutualExclusion,
-        build: |_| Box::new(esp_bags::EspBags::new()),
+        build: Build::Order(|_| Box::new(esp_bags::EspBags::new())),
     },
     Engine {
         name: "multibags",
@@ -190,7 +202,7 @@ pub static ENGINES: &[Engine] = &[
         constructs: &[AsyncFinish, SpawnSync, Isolated, StructuredFuture],
         depth_first: true,
         isolation: Isolation::MutualExclusion,
-        build: |_| Box::new(multibags::MultiBags::new()),
+        build: Build::Order(|_| Box::new(multibags::MultiBags::new())),
     },
     Engine {
         name: "drdp",
@@ -198,7 +210,7 @@ pub static ENGINES: &[Engine] = &[
         constructs: &[AsyncFinish, SpawnSync, Isolated, StructuredFuture, GeneralFuture, Promise],
         depth_first: false,
         isolation: Isolation::MutualExclusion,
-        build: |options| Box::new(drdp::Drdp::new(options)),
+        build: Build::Order(|options| Box::new(drdp::Drdp::new(options))),
     },
     Engine {
         name: "sf-order",
@@ -206,7 +218,7 @@ pub static ENGINES: &[Engine] = &[
         constructs: &[SpawnSync, StructuredFuture],
         depth_first: false,
         isolation: Isolation::Ordered,
-        build: |_| Box::new(sf_order::SfOrder::new()),
+        build: Build::Order(|_| Box::new(sf_order::SfOrder::new())),
     },
     Engine {
         name: "vector-clock",
@@ -214,7 +226,7 @@ pub static ENGINES: &[Engine] = &[
         constructs: EVERYTHING,
         depth_first: false,
         isolation: Isolation::Ordered,
-        build: |_| Box::new(vector_clock::VectorClock::new()),
+        build: Build::Order(|_| Box::new(vector_clock::VectorClock::new())),
     },
     Engine {
         name: "closure",
@@ -222,9 +234,44 @@ pub static ENGINES: &[Engine] = &[
         constructs: EVERYTHING,
         depth_first: false,
         isolation: Isolation::Ordered,
-        build: |_| Box::new(closure::Closure::new(Isolation::Ordered)),
+        build: Build::Order(|_| Box::new(closure::Closure::new(Isolation::Ordered))),
+    },
+    Engine {
+        name: "cg",
+        summary: "every two nodes of the finished computation graph: everything, at n² cost",
+        constructs: EVERYTHING,
+        depth_first: false,
+        isolation: Isolation::Ordered,
+        build: Build::Graph(|| Box::new(analysis::Cg::new())),
+    },
+    Engine {
+        name: "cg-otf",
+        summary: "the computation graph on the fly: scopes are checked and replaced as they end; everything",
+        constructs: EVERYTHING,
+        depth_first: false,
+        isolation: Isolation::Ordered,
+        build: Build::Graph(|| Box::new(analysis::CgOtf::new())),
+    },
+    Engine {
+        name: "zipper",
+        summary: "the finished graph, by bags and the order of isolated sections: async/finish, spawn/sync, isolated",
+        constructs: &[AsyncFinish, SpawnSync, Isolated],
+        depth_first: false,
+        isolation: Isolation::Ordered,
+        build: Build::Graph(|| Box::new(analysis::Zipper::new())),
     },
 ];
+
+/// `dag` with isolated sections read as mutual exclusion. For explorations of schedules, which bring the edges
+/// between sections that matter; it is not chosen by name.
+pub static EXPLORER: Engine = Engine {
+    name: "dag",
+    summary: "dag, for explorations",
+    constructs: EVERYTHING,
+    depth_first: false,
+    isolation: Isolation::MutualExclusion,
+    build: Build::Order(|_| Box::new(dag::Dag::new(Isolation::MutualExclusion))),
+};
 
 /// The engine that is used unless another is asked for.
 pub fn default_engine() -> &'static Engine {

@@ -20,7 +20,9 @@ pub struct Effects {
 impl Effects {
     /// Looks at a whole program.
     pub fn new(hir: &Hir) -> Effects {
-        Effects { events: events(hir), parallel: Liveness::new(hir).solve() }
+        let events = events(hir);
+        let parallel = Liveness::new(hir, &events).solve();
+        Effects { events, parallel }
     }
 
     /// May another task be alive when the access is made?
@@ -102,6 +104,8 @@ impl Alive {
 
 struct Liveness<'a> {
     hir: &'a Hir,
+    /// For every body: may its return handlers leave tasks behind at an await?
+    handlers: Vec<bool>,
     /// For every body: may tasks that were started in it be alive when it has returned?
     leaves_behind: Vec<bool>,
     /// For every body: may others be alive when it starts?
@@ -111,18 +115,31 @@ struct Liveness<'a> {
     dry: bool,
     /// Others may be alive at some return of the body of the walk.
     at_return: bool,
+    /// The body of the walk.
+    body: BodyId,
 }
 
 impl Liveness<'_> {
-    fn new(hir: &Hir) -> Liveness<'_> {
+    fn new<'a>(hir: &'a Hir, events: &[bool]) -> Liveness<'a> {
         let bodies = hir.bodies.len();
+        let handlers = hir.bodies.iter().map(|body| {
+            let mut found = false;
+            visit::each_stmt(&body.block, &mut |stmt| {
+                if let Stmt::Start(start) = stmt {
+                    found |= start.then.as_ref().is_some_and(|then| block_event(&then.block, events));
+                }
+            });
+            found
+        });
         Liveness {
             hir,
+            handlers: handlers.collect(),
             leaves_behind: vec![false; bodies],
             entered_parallel: vec![false; bodies],
             parallel: vec![false; hir.accesses.len()],
             dry: true,
             at_return: false,
+            body: hir.setup,
         }
     }
 
@@ -132,6 +149,7 @@ impl Liveness<'_> {
             let before = (self.leaves_behind.clone(), self.entered_parallel.clone());
             for number in 0..self.hir.bodies.len() {
                 let block = &self.hir.bodies[number].block;
+                self.body = BodyId(number as u32);
                 self.dry = true;
                 self.at_return = false;
                 let end = self.block(block, Alive::NOBODY);
@@ -139,6 +157,8 @@ impl Liveness<'_> {
                 self.dry = false;
                 self.block(block, Alive { spawned: false, others: self.entered_parallel[number] });
             }
+            // The set-up runs before main.
+            self.entered_parallel[self.hir.main.index()] |= self.leaves_behind[self.hir.setup.index()];
             if before == (self.leaves_behind.clone(), self.entered_parallel.clone()) {
                 return self.parallel;
             }
@@ -190,6 +210,7 @@ impl Liveness<'_> {
             Stmt::Finish(block, _) => _ = self.block(block, alive),
             Stmt::Isolated(block, _) => alive = self.block(block, alive),
             Stmt::Sync(_) => alive.spawned = false,
+            Stmt::Await(..) | Stmt::Ewait(..) => alive.others |= self.handlers[self.body.index()],
             Stmt::Start(start) => {
                 self.enter(start.body, true);
                 match start.kind {

@@ -107,9 +107,7 @@ impl<'a, W: Fn(AccessId) -> bool> Search<'a, W> {
     }
 
     fn looping(&mut self, id: LoopId, counted: Option<&'a For>, stmt: &'a Stmt, block: &'a [Stmt]) {
-        let mut returns = false;
-        visit::each_stmt(block, &mut |stmt| returns |= matches!(stmt, Stmt::Return(..)));
-        let quiet = !returns && !self.effects.ends_strand(std::slice::from_ref(stmt));
+        let quiet = !visit::returns(block) && !self.effects.ends_strand(std::slice::from_ref(stmt));
         let mut assigned = assigned_in(block);
         assigned.extend(counted.map(|looping| looping.local));
         self.path.push(Around { id, counted, quiet, assigned });

@@ -58,6 +58,17 @@ enum Kind {
     Write,
 }
 
+/// Keeps what was done on both of two ways.
+fn keep_common(done: &mut Done, other: &Done) {
+    done.retain(|address, kind| match other.get(address) {
+        Some(other) => {
+            *kind = (*kind).min(*other);
+            true
+        }
+        None => false,
+    });
+}
+
 /// Rule 1, and the numbering of values and locations.
 struct Forward<'a> {
     effects: &'a Effects,
@@ -113,7 +124,7 @@ impl<'a> Forward<'a> {
                 let before = self.done.clone();
                 self.expr(right);
                 let after = std::mem::replace(&mut self.done, before);
-                self.done.retain(|address, _| after.contains_key(address));
+                keep_common(&mut self.done, &after);
                 return;
             }
             _ => expr.parts().into_iter().for_each(|part| self.expr(part)),
@@ -185,13 +196,7 @@ impl<'a> Forward<'a> {
                 self.block(then);
                 let after_then = std::mem::replace(&mut self.done, before);
                 self.block(other);
-                self.done.retain(|address, kind| match after_then.get(address) {
-                    Some(other) => {
-                        *kind = (*kind).min(*other);
-                        true
-                    }
-                    None => false,
-                });
+                keep_common(&mut self.done, &after_then);
                 // Which value a local has now depends on the branch.
                 self.assign_all_in(then);
                 self.assign_all_in(other);
@@ -291,7 +296,7 @@ impl Backward<'_> {
                 written = then.intersection(&other).copied().collect();
             }
             Stmt::While(_, condition, block) => {
-                if self.effects.ends_strand(std::slice::from_ref(stmt)) {
+                if self.effects.ends_strand(std::slice::from_ref(stmt)) || visit::returns(block) {
                     written.clear();
                 }
                 // The loop ends sometime; until then the strand is the same.
@@ -299,7 +304,7 @@ impl Backward<'_> {
                 self.block(block, before_test);
             }
             Stmt::For(looping) => {
-                if self.effects.ends_strand(&looping.block) {
+                if self.effects.ends_strand(&looping.block) || visit::returns(&looping.block) {
                     written.clear();
                 }
                 self.block(&looping.block, written.clone());

@@ -80,6 +80,13 @@ pub fn each_part<'a>(expr: &'a Expr, visit: &mut impl FnMut(&'a Expr)) {
     }
 }
 
+/// Can the block return from its body?
+pub fn returns(block: &[Stmt]) -> bool {
+    let mut found = false;
+    each_stmt(block, &mut |stmt| found |= matches!(stmt, Stmt::Return(..)));
+    found
+}
+
 /// The fixed globals that a block uses; some may come twice.
 pub fn fixeds(block: &[Stmt]) -> Vec<FixedId> {
     let mut used = Vec::new();

@@ -258,7 +258,7 @@ impl Machine<'_, '_> {
                 Op::FinishBegin => attempt!(self.finish_begin(task, running)),
                 Op::FinishEnd => wait_for!(self.finish_end(task, running)),
                 Op::Sync => wait_for!(self.sync(task, running)),
-                Op::IsolatedBegin => attempt!(self.isolated_begin(task, running)),
+                Op::IsolatedBegin => wait_for!(self.isolated_begin(task, running)),
                 Op::IsolatedEnd => attempt!(self.isolated_end(task, running)),
                 Op::NewPromise(d, maker) => reg!(d) = attempt!(self.new_promise(task, maker, None)),
                 Op::NewPromises(d, len, maker) => {

@@ -15,6 +15,7 @@ use crate::compile::op::Code;
 use crate::hir::{AccessId, Hir};
 use crate::limits::Limits;
 use crate::run::{Blocked, End, Failure};
+use crate::schedule::Scheduler;
 use crate::span::Span;
 pub(crate) use memory::Names;
 pub(crate) use state::{NONE, State};
@@ -52,6 +53,8 @@ pub(crate) struct Machine<'p, 'c> {
     pub(crate) steps: u64,
     /// How often each access was made, if that is counted.
     pub(crate) counts: Vec<u64>,
+    /// Does a scheduler decide the order of isolated sections, and what ewait joins?
+    scheduled: bool,
     /// What tasks that ended have left, to be used again.
     pool: Vec<Box<Running>>,
 }
@@ -71,6 +74,7 @@ impl<'p, 'c> Machine<'p, 'c> {
             trace: Trace::new(consumer),
             steps: 0,
             counts: vec![0; hir.accesses.len()],
+            scheduled: false,
             pool: Vec::new(),
         };
         machine.start_main();
@@ -79,6 +83,34 @@ impl<'p, 'c> Machine<'p, 'c> {
 
     /// Runs until nothing can run any more.
     pub(crate) fn run(&mut self) -> End {
+        self.run_ready().unwrap_or_else(|| self.rest())
+    }
+
+    /// The same, with a scheduler for what the program leaves open.
+    pub(crate) fn run_scheduled(&mut self, scheduler: &mut dyn Scheduler) -> End {
+        self.scheduled = true;
+        loop {
+            if let Some(end) = self.run_ready() {
+                return end;
+            }
+            let choices = self.choices();
+            if choices.is_empty() {
+                return self.rest();
+            }
+            match scheduler.choose(&choices).and_then(|number| choices.get(number)) {
+                Some(choice) => self.grant(choice),
+                None => return End::Stopped,
+            }
+        }
+    }
+
+    /// Nothing can run any more: is anything left?
+    fn rest(&self) -> End {
+        if self.state.alive == 0 { End::Finished } else { End::Deadlock(self.blocked()) }
+    }
+
+    /// Runs until nothing can run; returns an end that comes before that.
+    fn run_ready(&mut self) -> Option<End> {
         while let Some(task) = self.state.ready.pop() {
             let Status::Ready(mut running) =
                 std::mem::replace(&mut self.state.tasks[task as usize].status, Status::Current)
@@ -90,14 +122,14 @@ impl<'p, 'c> Machine<'p, 'c> {
                 Err(stop) => {
                     let span = self.span_before(running.pc);
                     let stop = self.deliver_rest(task).err().unwrap_or(stop);
-                    return match stop {
+                    return Some(match stop {
                         Stop::Refused(error) => End::Refused(error),
                         Stop::Failed(message) => End::Failed(Failure { task: TaskId(task), span, message }),
-                    };
+                    });
                 }
             }
         }
-        if self.state.alive == 0 { End::Finished } else { End::Deadlock(self.blocked()) }
+        None
     }
 
     /// A program that fails has done something before.

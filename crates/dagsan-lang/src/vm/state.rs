@@ -1,5 +1,7 @@
 //! The state of a running program: memory, tasks, promises, scopes, regions. Plain data that can be cloned.
 
+use std::collections::BTreeSet;
+
 use rustc_hash::FxHashMap;
 
 use crate::compile::FIRST_CELL;
@@ -37,6 +39,17 @@ pub(crate) struct Running {
     pub(crate) joined: Vec<Vec<(u32, i64)>>,
     /// Where the handlers that are running go on.
     pub(crate) handler_returns: Vec<u32>,
+    /// What a scheduler let it do, when it comes to do it.
+    pub(crate) granted: Option<Granted>,
+}
+
+/// What a scheduler lets a task do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Granted {
+    /// Enter its isolated section.
+    Section,
+    /// Join this task.
+    Join(u32),
 }
 
 /// What a task waits for.
@@ -47,7 +60,10 @@ pub(crate) enum Wait {
     Promise(u32),
     Future(u32),
     Await,
-    Ewait,
+    /// One task of this region.
+    Ewait(u32),
+    /// Its turn to enter an isolated section, under a scheduler.
+    Section,
 }
 
 #[derive(Debug, Clone)]
@@ -128,6 +144,8 @@ pub(crate) struct State {
     /// Who waits for a future.
     pub(crate) future_waiters: FxHashMap<u32, Vec<u32>>,
     pub(crate) regions: Vec<Region>,
+    /// Who waits for a scheduler's decision, by number.
+    pub(crate) parked: BTreeSet<u32>,
     pub(crate) output: String,
 }
 
@@ -147,6 +165,7 @@ impl State {
             promise_waiters: FxHashMap::default(),
             future_waiters: FxHashMap::default(),
             regions: Vec::new(),
+            parked: BTreeSet::new(),
             output: String::new(),
         }
     }

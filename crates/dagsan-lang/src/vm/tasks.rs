@@ -7,9 +7,10 @@
 use dagsan_core::{Event, PromiseId, RegionId, TaskId, TaskKind};
 
 use super::memory::Names;
-use super::state::{Frame, NONE, Promise, Region, Running, Status, Task, Wait};
+use super::state::{Frame, Granted, NONE, Promise, Region, Running, Status, Task, Wait};
 use super::{Machine, Stop, fail};
 use crate::hir::{MakerId, StartKind};
+use crate::schedule::Choice;
 
 /// The finish around the whole program.
 const ROOT: u32 = 0;
@@ -171,6 +172,35 @@ impl Machine<'_, '_> {
         }
     }
 
+    /// What a scheduler can let happen next: sections to be entered, and tasks to be joined by ewait.
+    pub(super) fn choices(&self) -> Vec<Choice> {
+        let mut choices = Vec::new();
+        for &task in &self.state.parked {
+            let Status::Blocked(running, wait) = &self.state.tasks[task as usize].status else { continue };
+            // It will repeat the operation that it waits in.
+            let span = self.span_before(running.pc + 1);
+            let choice = |joins| Choice { task: TaskId(task), joins, span };
+            match *wait {
+                Wait::Ewait(region) => {
+                    let ended = &self.state.regions[region as usize].ended;
+                    choices.extend(ended.iter().map(|&joined| choice(Some(TaskId(joined)))));
+                }
+                _ => choices.push(choice(None)),
+            }
+        }
+        choices
+    }
+
+    /// Lets it happen.
+    pub(super) fn grant(&mut self, choice: &Choice) {
+        let task = choice.task.0;
+        self.state.parked.remove(&task);
+        if let Status::Blocked(running, _) = &mut self.task(task).status {
+            running.granted = Some(choice.joins.map_or(Granted::Section, |joined| Granted::Join(joined.0)));
+        }
+        self.wake(task);
+    }
+
     fn wake(&mut self, task: u32) {
         let status = std::mem::replace(&mut self.task(task).status, Status::Current);
         let Status::Blocked(running, _) = status else { unreachable!("only a blocked task is woken") };
@@ -215,12 +245,16 @@ impl Machine<'_, '_> {
         Ok(Outcome::Done(()))
     }
 
-    pub(super) fn isolated_begin(&mut self, task: u32, running: &mut Running) -> Result<(), Stop> {
-        running.isolated += 1;
-        if running.isolated == 1 {
+    pub(super) fn isolated_begin(&mut self, task: u32, running: &mut Running) -> Result<Outcome<()>, Stop> {
+        if running.isolated == 0 {
+            if self.scheduled && running.granted.take().is_none() {
+                self.state.parked.insert(task);
+                return Ok(Outcome::MustWait(Wait::Section));
+            }
             self.trace.event(Event::IsolatedBegin { task: TaskId(task) })?;
         }
-        Ok(())
+        running.isolated += 1;
+        Ok(Outcome::Done(()))
     }
 
     pub(super) fn isolated_end(&mut self, task: u32, running: &mut Running) -> Result<(), Stop> {
@@ -320,12 +354,21 @@ impl Machine<'_, '_> {
 
     pub(super) fn ewait(&mut self, task: u32, running: &mut Running, id: i64) -> Result<Outcome<()>, Stop> {
         self.not_isolated(running, "ewait")?;
+        let granted = running.granted.take();
         let region = &mut self.state.regions[id as usize];
-        if region.ended.is_empty() {
-            region.waiters.push(task);
-            return Ok(Outcome::MustWait(Wait::Ewait));
-        }
-        let joined = region.ended.remove(0);
+        let joined = match granted {
+            Some(Granted::Join(joined)) => joined,
+            _ if self.scheduled => {
+                self.state.parked.insert(task);
+                return Ok(Outcome::MustWait(Wait::Ewait(id as u32)));
+            }
+            _ if region.ended.is_empty() => {
+                region.waiters.push(task);
+                return Ok(Outcome::MustWait(Wait::Ewait(id as u32)));
+            }
+            _ => region.ended[0],
+        };
+        region.ended.retain(|&ended| ended != joined);
         region.posted.retain(|&posted| posted != joined);
         let (by, region) = (TaskId(task), RegionId(id as u32));
         self.trace.event(Event::Ewait { task: by, region, joined: TaskId(joined) })?;
@@ -353,7 +396,8 @@ impl Machine<'_, '_> {
             }
             Wait::Future(id) => format!("the end of future task {id}"),
             Wait::Await => "the end of the tasks of a region".to_owned(),
-            Wait::Ewait => "the end of one task of a region".to_owned(),
+            Wait::Ewait(_) => "the end of one task of a region".to_owned(),
+            Wait::Section => "its turn in an isolated section".to_owned(),
         }
     }
 }

@@ -24,7 +24,7 @@
 mod knowledge;
 
 use super::sp::{LookedUp, Position, SeriesParallel};
-use super::{Order, Strands, Tasks, Visits};
+use super::{Isolation, Order, Strands, Tasks, Visits};
 use crate::error::Error;
 use crate::event::Event;
 use crate::ids::{ScopeId, StrandId, TaskId};
@@ -60,6 +60,8 @@ pub struct Dag {
     /// Where the closing of each open scope leads.
     ends: Vec<Position>,
     sets: Vec<Option<SetEvent>>,
+    isolation: Isolation,
+    /// The end of the last isolated section, if sections are ordered.
     isolated: Option<SetEvent>,
     strands: Strands<Position>,
     now: Now,
@@ -68,15 +70,9 @@ pub struct Dag {
     merged: Vec<Known>,
 }
 
-impl Default for Dag {
-    fn default() -> Dag {
-        Dag::new()
-    }
-}
-
 impl Dag {
-    /// At the start of a program.
-    pub fn new() -> Dag {
+    /// At the start of a program, with isolated sections read as `isolation`.
+    pub fn new(isolation: Isolation) -> Dag {
         let mut sp = SeriesParallel::new();
         let looked_up = sp.look_up(sp.start());
         let main = Task { at: sp.start(), known: Known::NOTHING, clock: 0 };
@@ -85,6 +81,7 @@ impl Dag {
             tasks: Tasks::new(main),
             ends: Vec::new(),
             sets: Vec::new(),
+            isolation,
             isolated: None,
             strands: Strands::new(),
             now: Now { at: main.at, looked_up, known: Known::NOTHING, depth_first: true },
@@ -167,7 +164,11 @@ impl Order for Dag {
             Event::TaskEnd { .. } => self.tasks[by].clock = self.strands.next(),
             Event::PromiseNew { .. } => self.sets.push(None),
             Event::PromiseSet { promise, .. } => self.sets[promise.index()] = Some(self.set_event(by)),
-            Event::IsolatedEnd { .. } => self.isolated = Some(self.set_event(by)),
+            Event::IsolatedEnd { .. } => {
+                if self.isolation == Isolation::Ordered {
+                    self.isolated = Some(self.set_event(by));
+                }
+            }
             _ => self.join(step),
         }
         if step.phase == Phase::Quiesced {

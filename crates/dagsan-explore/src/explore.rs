@@ -1,0 +1,274 @@
+//! Runs a program once per schedule that matters, on all cores.
+
+use std::num::NonZero;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use dagsan_core::order::{self, Engine};
+use dagsan_core::{Detector, Error, SiteId};
+use dagsan_lang::{Choice, End, Program, Run, Scheduler};
+
+use crate::observer::{Log, Observer};
+use crate::schedule::Schedule;
+use crate::tree::{NodeId, ROOT, Tree};
+
+/// Which schedules are left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reduction {
+    /// None: Algorithm 2, every order of all sections.
+    None,
+    /// Those that differ only in the order of independent sections.
+    PartialOrder,
+}
+
+/// When to stop before all is done.
+#[derive(Debug, Clone)]
+pub struct Limits<'a> {
+    /// Of each run.
+    pub run: dagsan_lang::Limits,
+    /// After so many schedules.
+    pub schedules: u64,
+    /// After this time.
+    pub time: Duration,
+    /// After so many states; bounds the memory.
+    pub states: usize,
+    /// When somebody sets this.
+    pub stop: &'a AtomicBool,
+    /// How many threads run schedules.
+    pub threads: NonZero<usize>,
+}
+
+/// Why an exploration ended early.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stopped {
+    /// So many schedules were run.
+    Schedules,
+    /// The time was up.
+    Time,
+    /// There was no more room for states.
+    States,
+    /// Somebody asked for it.
+    Asked,
+}
+
+/// What an exploration did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exploration {
+    /// Schedules that were run to their end.
+    pub schedules: u64,
+    /// Runs that were given up because they led to what had been seen.
+    pub redundant: u64,
+    /// States between steps.
+    pub states: u64,
+    /// Why it ended early, if it did.
+    pub stopped: Option<Stopped>,
+}
+
+/// A run of the exploration, for whoever gathers what was found.
+pub struct Seen<'r, 'p> {
+    /// The schedule.
+    pub schedule: Schedule,
+    /// The run.
+    pub run: &'r Run<'p>,
+    /// What its detector found.
+    pub detector: &'r Detector,
+    /// How far the exploration is.
+    pub so_far: Exploration,
+}
+
+/// Explores `program`; `seen` is told of every schedule, one at a time.
+///
+/// With [`Reduction::None`] each run is judged by `engine`. A reduced exploration brings its own edges between
+/// sections, and is judged by the engine made for that, [`order::EXPLORER`].
+pub fn explore(
+    program: &Program,
+    engine: &'static Engine,
+    reduction: Reduction,
+    limits: &Limits<'_>,
+    seen: &mut (dyn FnMut(Seen<'_, '_>) + Send),
+) -> Result<Exploration, Error> {
+    let reduced = reduction == Reduction::PartialOrder;
+    let explorer = Explorer {
+        program,
+        engine: if reduced { &order::EXPLORER } else { engine },
+        reduced,
+        limits,
+        start: Instant::now(),
+        shared: Mutex::new(Shared {
+            tree: Tree::new(reduced, limits.states),
+            first: true,
+            running: 0,
+            done: Exploration { schedules: 0, redundant: 0, states: 1, stopped: None },
+            failed: None,
+            seen,
+        }),
+        changed: Condvar::new(),
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..limits.threads.get() {
+            scope.spawn(|| explorer.work());
+        }
+        explorer.work();
+    });
+    let shared = explorer.shared.into_inner().unwrap_or_else(PoisonError::into_inner);
+    match shared.failed {
+        Some(error) => Err(error),
+        None => Ok(shared.done),
+    }
+}
+
+/// Takes the choices of a schedule, and after its end the first one each time.
+#[derive(Debug, Clone)]
+pub struct Replay {
+    schedule: Schedule,
+    taken: usize,
+}
+
+impl Replay {
+    /// Replays `schedule`. A choice that is not there ends the run with [`End::Stopped`].
+    pub fn new(schedule: Schedule) -> Replay {
+        Replay { schedule, taken: 0 }
+    }
+}
+
+impl Scheduler for Replay {
+    fn choose(&mut self, _: &[Choice]) -> Option<usize> {
+        let choice = self.schedule.0.get(self.taken).copied().unwrap_or(0);
+        self.taken += 1;
+        Some(choice as usize)
+    }
+}
+
+struct Explorer<'a, 'l> {
+    program: &'a Program,
+    engine: &'static Engine,
+    reduced: bool,
+    limits: &'a Limits<'l>,
+    start: Instant,
+    shared: Mutex<Shared<'a>>,
+    /// There is more to do, or nothing more.
+    changed: Condvar,
+}
+
+struct Shared<'a> {
+    tree: Tree,
+    /// The first run, which follows no choice, has not been made.
+    first: bool,
+    /// Threads in the middle of a run, which may find more to do.
+    running: u32,
+    done: Exploration,
+    failed: Option<Error>,
+    seen: &'a mut (dyn FnMut(Seen<'_, '_>) + Send),
+}
+
+impl<'a> Explorer<'a, '_> {
+    fn lock(&self) -> MutexGuard<'_, Shared<'a>> {
+        // A panic of another thread ends the exploration; it is passed on when the threads are joined.
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn work(&self) {
+        while let Some(path) = self.next() {
+            self.run(path);
+            self.lock().running -= 1;
+            self.changed.notify_all();
+        }
+        self.changed.notify_all();
+    }
+
+    /// The next choices to follow; waits as long as other threads may find some.
+    fn next(&self) -> Option<Vec<(NodeId, u32)>> {
+        let mut shared = self.lock();
+        loop {
+            if shared.failed.is_some() || self.stop(&mut shared) {
+                return None;
+            }
+            let path = if std::mem::take(&mut shared.first) { Some(Vec::new()) } else { shared.tree.next() };
+            if let Some(path) = path {
+                shared.running += 1;
+                return Some(path);
+            }
+            if shared.running == 0 {
+                return None;
+            }
+            shared = self.changed.wait(shared).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn stop(&self, shared: &mut Shared<'_>) -> bool {
+        // Relaxed: nothing else is read because of it.
+        let reason = if self.limits.stop.load(Ordering::Relaxed) {
+            Stopped::Asked
+        } else if self.start.elapsed() >= self.limits.time {
+            Stopped::Time
+        } else if shared.tree.overflowed {
+            Stopped::States
+        } else if shared.done.schedules >= self.limits.schedules && !(shared.tree.is_done() && shared.running == 0)
+        {
+            Stopped::Schedules
+        } else {
+            return shared.done.stopped.is_some();
+        };
+        shared.done.stopped.get_or_insert(reason);
+        true
+    }
+
+    fn run(&self, follow: Vec<(NodeId, u32)>) {
+        let sums = |site: SiteId| self.program.only_sums(site);
+        let detector = Detector::new(self.engine, order::Options::default());
+        let mut observer = Observer::new(detector, self.reduced, &sums);
+        let log = observer.log();
+        let mut guide = Guide { explorer: self, follow, taken: Vec::new(), log: observer.log() };
+        let run = self.program.run_scheduled(&self.limits.run, &mut observer, &mut guide);
+        let taken = guide.taken;
+        let mut detector = observer.into_detector();
+        let finished = detector.finish();
+
+        let mut shared = self.lock();
+        let shared = &mut *shared;
+        shared.tree.learn(&taken, &log.borrow());
+        shared.done.states = shared.tree.states();
+        match (&run.end, &finished) {
+            (End::Refused(error), _) | (_, Err(error)) => {
+                shared.failed.get_or_insert(error.clone());
+            }
+            (End::Stopped, _) => shared.done.redundant += 1,
+            _ => {
+                shared.done.schedules += 1;
+                let schedule = Schedule(taken.iter().map(|&(_, choice)| choice).collect());
+                (shared.seen)(Seen { schedule, run: &run, detector: &detector, so_far: shared.done });
+            }
+        }
+    }
+}
+
+/// Follows a path down the tree, and goes on where no run has been.
+struct Guide<'e, 'a, 'l> {
+    explorer: &'e Explorer<'a, 'l>,
+    follow: Vec<(NodeId, u32)>,
+    taken: Vec<(NodeId, u32)>,
+    log: Log,
+}
+
+impl Scheduler for Guide<'_, '_, '_> {
+    fn choose(&mut self, choices: &[Choice]) -> Option<usize> {
+        let next = match self.follow.get(self.taken.len()) {
+            Some(&next) => next,
+            None => {
+                let mut shared = self.explorer.lock();
+                let node = match self.taken.last() {
+                    None => ROOT,
+                    Some(&(node, choice)) => {
+                        let log = self.log.borrow();
+                        let footprint = log.last().and_then(|made| made.footprint.as_ref());
+                        shared.tree.descend(node, choice, footprint)?
+                    }
+                };
+                (node, shared.tree.visit(node, choices)?)
+            }
+        };
+        self.taken.push(next);
+        Some(next.1 as usize)
+    }
+}

@@ -1,0 +1,212 @@
+//! What a run of an exploration shows: its races, and for every step (a section, or an ewait) what it touched
+//! and what came before it.
+//!
+//! In a reduced exploration the detector reads sections as mutual exclusion, and hears of their order only what
+//! matters: edges from the sections that a section depends on. They are given to it as promises: a section
+//! sets one when it ends, and gets those of the sections it depends on when it starts. What it depends on is
+//! known when it has ended; until then its events and accesses are held back.
+//!
+//! ```text
+//!   from the interpreter   { read t  write t }                                                    write x
+//!   to the detector                            { get p1  get p4  read t  write t  new p5  set p5 }  write x
+//! ```
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use dagsan_core::{
+    AccessSet, Bytes, Consumer, Detector, Error, Event, PromiseId, SiteId, Step, Strand, Stream, TaskId,
+};
+
+use crate::footprint::Footprint;
+use crate::past::{Pasts, Steps};
+
+/// A step of a schedule.
+#[derive(Debug)]
+pub(crate) struct Made {
+    pub(crate) task: TaskId,
+    /// What a section touched; `None` for an ewait.
+    pub(crate) footprint: Option<Footprint>,
+    /// The steps before it, without those that only dependence puts before it.
+    pub(crate) before: Steps,
+    /// Those too, and the step itself.
+    pub(crate) past: Steps,
+    /// The promise that it sets for those that depend on it.
+    promise: Option<PromiseId>,
+}
+
+/// The steps of a run, for its scheduler to read while it goes on.
+pub(crate) type Log = Rc<RefCell<Vec<Made>>>;
+
+/// Something a section did.
+enum Held {
+    Accesses(AccessSet),
+    Event(Event),
+}
+
+/// See the module's documentation.
+pub struct Observer<'a> {
+    inner: Stream<Detector>,
+    sums: &'a dyn Fn(SiteId) -> bool,
+    /// Edges between all sections, as the interpreter says, or between dependent ones?
+    reduced: bool,
+    pasts: Pasts,
+    log: Log,
+    /// What the open section did.
+    held: Option<Vec<Held>>,
+    /// The detector's number of each promise.
+    promises: Vec<PromiseId>,
+    next_promise: u32,
+}
+
+impl<'a> Observer<'a> {
+    /// Tells `detector`. `sums` says of an access whether sections do nothing but sum to its target.
+    pub fn new(detector: Detector, reduced: bool, sums: &'a dyn Fn(SiteId) -> bool) -> Observer<'a> {
+        Observer {
+            inner: Stream::new(detector),
+            sums,
+            reduced,
+            pasts: Pasts::new(),
+            log: Log::default(),
+            held: None,
+            promises: Vec::new(),
+            next_promise: 0,
+        }
+    }
+
+    /// The detector.
+    pub fn detector(&self) -> &Detector {
+        self.inner.consumer()
+    }
+
+    /// The detector, back.
+    pub fn into_detector(self) -> Detector {
+        self.inner.into_consumer()
+    }
+
+    /// The steps so far, also while the run goes on.
+    pub(crate) fn log(&self) -> Log {
+        Rc::clone(&self.log)
+    }
+
+    fn new_promise(&mut self, task: TaskId) -> Result<PromiseId, Error> {
+        let promise = PromiseId(self.next_promise);
+        self.next_promise += 1;
+        self.inner.event(Event::PromiseNew { task, promise })?;
+        Ok(promise)
+    }
+
+    /// Passes an event on, with the detector's numbers.
+    fn pass(&mut self, event: Event) -> Result<(), Error> {
+        let event = match event {
+            Event::PromiseNew { task, .. } => {
+                let promise = self.new_promise(task)?;
+                self.promises.push(promise);
+                return Ok(());
+            }
+            Event::PromiseSet { task, promise } => {
+                Event::PromiseSet { task, promise: self.promises[promise.index()] }
+            }
+            Event::PromiseGet { task, promise } => {
+                Event::PromiseGet { task, promise: self.promises[promise.index()] }
+            }
+            other => other,
+        };
+        self.inner.event(event)
+    }
+
+    fn open_step(&mut self, task: TaskId, footprint: Option<Footprint>) {
+        let mut log = self.log.borrow_mut();
+        let before = self.pasts.of(task).clone();
+        let mut past = before.clone();
+        past.insert(log.len());
+        log.push(Made { task, footprint, before, past, promise: None });
+    }
+
+    /// The section has ended: now it is known what it depends on.
+    fn close_section(&mut self, task: TaskId) -> Result<(), Error> {
+        let log = self.log();
+        let mut log = log.borrow_mut();
+        let Some((section, earlier)) = log.split_last_mut() else { return Ok(()) };
+        let mut gets = Vec::new();
+        if let Some(footprint) = &section.footprint {
+            for (step, made) in earlier.iter().enumerate().rev() {
+                let depends = made.footprint.as_ref().is_some_and(|made| footprint.depends_on(made));
+                if depends && !section.past.contains(step) {
+                    section.past.join(&made.past);
+                    gets.extend(made.promise);
+                }
+            }
+        }
+        self.pasts.of(task).clone_from(&section.past);
+        if !self.reduced {
+            return Ok(());
+        }
+        self.inner.event(Event::IsolatedBegin { task })?;
+        for promise in gets {
+            self.inner.event(Event::PromiseGet { task, promise })?;
+        }
+        for held in self.held.take().into_iter().flatten() {
+            match held {
+                Held::Accesses(set) => self.inner.accesses(task, &set)?,
+                Held::Event(event) => self.pass(event)?,
+            }
+        }
+        let promise = self.new_promise(task)?;
+        self.inner.event(Event::PromiseSet { task, promise })?;
+        section.promise = Some(promise);
+        self.inner.event(Event::IsolatedEnd { task })
+    }
+}
+
+impl Consumer for Observer<'_> {
+    fn accesses(&mut self, strand: &Strand, set: &AccessSet) -> Result<(), Error> {
+        if strand.isolated
+            && let Some(Made { footprint: Some(footprint), .. }) = self.log.borrow_mut().last_mut()
+        {
+            footprint.add(set, self.sums);
+        }
+        match &mut self.held {
+            Some(held) => held.push(Held::Accesses(set.clone())),
+            None => self.inner.accesses(strand.task, set)?,
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, step: &Step<'_>) -> Result<(), Error> {
+        let task = step.event.task();
+        match step.event {
+            Event::IsolatedBegin { .. } => {
+                self.open_step(task, Some(Footprint::default()));
+                if self.reduced {
+                    self.held = Some(Vec::new());
+                    return Ok(());
+                }
+            }
+            Event::IsolatedEnd { .. } => {
+                self.close_section(task)?;
+                if self.reduced {
+                    return Ok(());
+                }
+            }
+            _ => {
+                if let Event::Ewait { .. } = step.event {
+                    self.open_step(task, None);
+                    let number = self.log.borrow().len() - 1;
+                    self.pasts.of(task).insert(number);
+                }
+                let steps = self.log.borrow().len();
+                self.pasts.event(step, steps);
+            }
+        }
+        if let Some(held) = &mut self.held {
+            held.push(Held::Event(step.event));
+            return Ok(());
+        }
+        self.pass(step.event)
+    }
+
+    fn erase(&mut self, bytes: Bytes) -> Result<(), Error> {
+        self.inner.erase(bytes)
+    }
+}

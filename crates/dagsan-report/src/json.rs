@@ -1,0 +1,249 @@
+//! A report as JSON for programs.
+//!
+//! ```text
+//! {"verdict": "race", "engine": "dag", "schedules": 1, "tasks": 3, "strands": 5,
+//!  "races": [{"location": "a[3]", "kind": "write-read",
+//!             "first":  {"line": 6, "column": 18, "task": 2},
+//!             "second": {"line": 8, "column": 19, "task": 0}}],
+//!  "message": "1 race on a[3]", "file": "x.task", "output": ""}
+//! ```
+//!
+//! These keys are always there, in this order; keys that only some reports have follow them. Lines and
+//! columns count from 1, columns in characters. There is one race per location and pair of places.
+
+use std::collections::HashSet;
+
+use serde::Serialize;
+
+use crate::model::{Blocked, Diagnostic, End, Place, Report, Side, Source, Stats};
+use crate::text;
+
+#[derive(Serialize)]
+struct JsonReport<'a> {
+    verdict: &'static str,
+    engine: &'a str,
+    schedules: u64,
+    tasks: u64,
+    strands: u64,
+    races: Vec<JsonRace<'a>>,
+    message: String,
+    file: &'a str,
+    output: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    schedule: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dropped_races: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    blocked: Option<Vec<JsonBlocked<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    errors: Option<Vec<JsonError<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expected: Option<JsonExpectation<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stats: Option<JsonStats>,
+}
+
+#[derive(Serialize)]
+struct JsonRace<'a> {
+    location: &'a str,
+    kind: &'static str,
+    first: JsonSide<'a>,
+    second: JsonSide<'a>,
+}
+
+#[derive(Serialize)]
+struct JsonSide<'a> {
+    line: usize,
+    column: usize,
+    task: u32,
+    /// Only where it is not the file of the report.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct JsonBlocked<'a> {
+    task: u32,
+    line: usize,
+    column: usize,
+    waits_for: &'a str,
+}
+
+#[derive(Serialize)]
+struct JsonError<'a> {
+    line: usize,
+    column: usize,
+    message: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    task: Option<u32>,
+}
+
+#[derive(Serialize)]
+struct JsonExpectation<'a> {
+    text: &'a str,
+    met: Option<bool>,
+}
+
+#[derive(Serialize)]
+struct JsonStats {
+    accesses: u64,
+    checks: u64,
+    eliminated: serde_json::Map<String, serde_json::Value>,
+    strands: u64,
+    quiescent_strands: u64,
+    comparisons: u64,
+    queries: u64,
+    /// Queries that had to search, and what they visited; only of engines that search.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    searches: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    visited: Option<u64>,
+    order_bytes: usize,
+    access_bytes: usize,
+    compile_ms: f64,
+    run_ms: f64,
+}
+
+/// One report as an object, on several lines, with a newline at its end.
+pub fn object(report: &Report) -> Result<String, serde_json::Error> {
+    Ok(serde_json::to_string_pretty(&json(report))? + "\n")
+}
+
+/// Several reports as an array.
+pub fn array(reports: &[Report]) -> Result<String, serde_json::Error> {
+    let reports: Vec<JsonReport<'_>> = reports.iter().map(json).collect();
+    Ok(serde_json::to_string_pretty(&reports)? + "\n")
+}
+
+fn json(report: &Report) -> JsonReport<'_> {
+    let (message, errors) = match &report.end {
+        End::Rejected(diagnostics) => {
+            (all_messages(diagnostics), Some(diagnostics.iter().map(error).collect()))
+        }
+        End::Failed(failure) => {
+            let Place { line, column, .. } = failure.place;
+            let error = JsonError { line, column, message: &failure.message, task: Some(failure.task) };
+            (text::verdict(report), Some(vec![error]))
+        }
+        _ => (text::verdict(report), None),
+    };
+    let blocked = match &report.end {
+        End::Deadlock(blocked) => Some(blocked.iter().map(waiting).collect()),
+        _ => None,
+    };
+    JsonReport {
+        verdict: report.verdict().name(),
+        engine: report.engine,
+        schedules: report.schedules,
+        tasks: report.task_count,
+        strands: report.strand_count,
+        races: races(report),
+        message,
+        file: report.name(),
+        output: &report.output,
+        schedule: report.schedule.as_deref(),
+        dropped_races: Some(report.dropped_races).filter(|&dropped| dropped > 0),
+        blocked,
+        errors,
+        expected: report
+            .expectation
+            .as_ref()
+            .map(|expected| JsonExpectation { text: &expected.text, met: expected.met }),
+        stats: report.stats.as_ref().map(stats),
+    }
+}
+
+fn races(report: &Report) -> Vec<JsonRace<'_>> {
+    let mut seen = HashSet::new();
+    let mut races = Vec::new();
+    for race in &report.races {
+        for location in &race.locations {
+            // Two races may overlap in some of their elements.
+            if seen.insert((location, race.kind(), &race.first.place, &race.second.place)) {
+                races.push(JsonRace {
+                    location,
+                    kind: race.kind(),
+                    first: side(report, &race.first),
+                    second: side(report, &race.second),
+                });
+            }
+        }
+    }
+    races
+}
+
+fn side<'a>(report: &'a Report, side: &Side) -> JsonSide<'a> {
+    let Place { source, line, column, .. } = side.place;
+    let file = report.sources.get(source).filter(|_| source > 0).map(Source::name);
+    JsonSide { line, column, task: side.task, file }
+}
+
+fn waiting(task: &Blocked) -> JsonBlocked<'_> {
+    let Place { line, column, .. } = task.place;
+    JsonBlocked { task: task.task, line, column, waits_for: &task.waits_for }
+}
+
+fn error(diagnostic: &Diagnostic) -> JsonError<'_> {
+    let Place { line, column, .. } = diagnostic.place;
+    JsonError { line, column, message: &diagnostic.message, task: None }
+}
+
+fn all_messages(diagnostics: &[Diagnostic]) -> String {
+    let messages: Vec<String> = diagnostics
+        .iter()
+        .map(|found| format!("line {}, column {}: {}", found.place.line, found.place.column, found.message))
+        .collect();
+    messages.join("; ")
+}
+
+fn stats(stats: &Stats) -> JsonStats {
+    JsonStats {
+        accesses: stats.accesses,
+        checks: stats.checks,
+        eliminated: stats.eliminated.iter().map(|&(name, number)| (name.to_owned(), number.into())).collect(),
+        strands: stats.strands,
+        quiescent_strands: stats.quiescent_strands,
+        comparisons: stats.comparisons,
+        queries: stats.queries,
+        searches: stats.visits.map(|visits| visits.searches),
+        visited: stats.visits.map(|visits| visits.total),
+        order_bytes: stats.order_memory,
+        access_bytes: stats.access_memory,
+        compile_ms: stats.compile_time.as_secs_f64() * 1e3,
+        run_ms: stats.run_time.as_secs_f64() * 1e3,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dagsan_core::AccessKind;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::fixture::{missing_get, place, race};
+
+    fn parsed(report: &Report) -> Value {
+        serde_json::from_str(&object(report).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn there_is_one_race_per_location_and_pair_of_places() {
+        let mut report = missing_get();
+        let (write, read) = (place(&report, "future g", "a[1]"), place(&report, "a[0] +", "a[1]"));
+        race(&mut report, &["a[1]", "a[2]"], (2, write.clone()), (0, AccessKind::Read, read.clone()));
+        race(&mut report, &["a[1]"], (2, read), (0, AccessKind::Read, write));
+        let races = parsed(&report)["races"].clone();
+        let locations: Vec<&Value> = races.as_array().unwrap().iter().map(|race| &race["location"]).collect();
+        assert_eq!(locations, ["a[1]", "a[2]", "a[1]"]);
+    }
+
+    #[test]
+    fn sides_in_other_files_name_them() {
+        let mut report = missing_get();
+        report.sources.push(Source::new("other.rs", "one\ntwo\n"));
+        report.races[0].second.place = report.sources[1].place(1, 4..7);
+        let race = &parsed(&report)["races"][0];
+        assert_eq!(race["first"], json!({ "line": 5, "column": 18, "task": 2 }));
+        assert_eq!(race["second"], json!({ "line": 2, "column": 1, "task": 0, "file": "other.rs" }));
+    }
+}

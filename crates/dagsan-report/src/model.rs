@@ -1,0 +1,425 @@
+//! What there is to say about one checked program, whatever front end ran it.
+//!
+//! A report is plain data. The verdict is not stored: it follows from the races and from how the run ended, so
+//! the two cannot disagree.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::time::Duration;
+
+use dagsan_core::AccessKind;
+use dagsan_core::order::{Isolation, Visits};
+
+/// A source file.
+#[derive(Debug, Clone)]
+pub struct Source {
+    name: String,
+    text: String,
+    /// Where each line starts.
+    lines: Vec<usize>,
+}
+
+impl Source {
+    /// The file called `name`, as the user wrote it. The text is empty if there is none to show.
+    pub fn new(name: impl Into<String>, text: impl Into<String>) -> Source {
+        let text = text.into();
+        let lines = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+        Source { name: name.into(), text, lines }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it holds.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Where `span` is, if this is source number `source` of its report. A span that is not in the text is
+    /// cut to what is.
+    pub fn place(&self, source: usize, span: Range<usize>) -> Place {
+        let start = self.border(span.start);
+        let end = self.border(span.end).max(start);
+        // Line 1 starts at 0, so there is always one that starts no later.
+        let line = self.lines.partition_point(|&line| line <= start);
+        let column = 1 + self.text[self.lines[line - 1]..start].chars().count();
+        Place { source, span: start..end, line, column }
+    }
+
+    /// The last border between characters at or before the byte.
+    fn border(&self, byte: usize) -> usize {
+        let byte = byte.min(self.text.len());
+        // Zero is always one.
+        (0..=byte).rev().find(|&at| self.text.is_char_boundary(at)).unwrap_or(0)
+    }
+}
+
+/// A place in a source.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// Which of [`Report::sources`].
+    pub source: usize,
+    /// The bytes of its text: made by [`Source::place`], so that they exist and are whole characters.
+    pub span: Range<usize>,
+    /// The line, from 1.
+    pub line: usize,
+    /// The column, from 1, in characters.
+    pub column: usize,
+}
+
+/// How a task is joined, besides by the finish around it: decides which advice helps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Join {
+    /// Only by a finish around it.
+    Finish,
+    /// By a sync.
+    Sync,
+    /// By a get of its handle.
+    Get,
+    /// By an await on its region.
+    Await,
+}
+
+/// A task that a report speaks of.
+#[derive(Debug, Clone)]
+pub struct Task {
+    /// The task that created it; smaller than its own number. The main task has none.
+    pub parent: Option<u32>,
+    /// What it is: "main", "async", "future `fill`".
+    pub what: String,
+    /// Where it was created; the main task was not.
+    pub created: Option<Place>,
+    /// What would join it.
+    pub join: Join,
+}
+
+/// One access of a race.
+#[derive(Debug, Clone)]
+pub struct Side {
+    /// Where it is in the source.
+    pub place: Place,
+    /// Read or write.
+    pub kind: AccessKind,
+    /// Its task; one of [`Report::tasks`].
+    pub task: u32,
+    /// Was it in an isolated section, and isolation read as mutual exclusion?
+    pub isolated: bool,
+}
+
+/// Two parallel accesses, at least one of them a write.
+#[derive(Debug, Clone)]
+pub struct Race {
+    /// The names of what both touch, one per variable or array element: "x", "a\[3\]".
+    pub locations: Vec<String>,
+    /// The access that came first in the run.
+    pub first: Side,
+    /// The access that came second.
+    pub second: Side,
+    /// Where the array was made, if the program makes it while it runs.
+    pub allocated: Option<Place>,
+    /// How often the same two places raced on the same locations again.
+    pub duplicates: u64,
+}
+
+impl Race {
+    /// The kinds of the two accesses in the order of the run.
+    pub fn kind(&self) -> &'static str {
+        match (self.first.kind, self.second.kind) {
+            (AccessKind::Write, AccessKind::Write) => "write-write",
+            (AccessKind::Read, AccessKind::Write) => "read-write",
+            (AccessKind::Write, AccessKind::Read) => "write-read",
+            // No engine reports it; shown as it is rather than hidden.
+            (AccessKind::Read, AccessKind::Read) => "read-read",
+        }
+    }
+}
+
+/// A finding in the source of a program, before it runs.
+#[derive(Debug, Clone)]
+pub struct Diagnostic {
+    /// Where.
+    pub place: Place,
+    /// What is wrong.
+    pub message: String,
+    /// What to say at the place; may be empty.
+    pub label: String,
+    /// Other places that matter, and why.
+    pub others: Vec<(Place, String)>,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+/// A run-time error of the program.
+#[derive(Debug, Clone)]
+pub struct Failure {
+    /// The task that failed.
+    pub task: u32,
+    /// Where it was.
+    pub place: Place,
+    /// What went wrong.
+    pub message: String,
+}
+
+/// A task that waits for ever.
+#[derive(Debug, Clone)]
+pub struct Blocked {
+    /// The task.
+    pub task: u32,
+    /// Where it waits.
+    pub place: Place,
+    /// What for: "promise `p`".
+    pub waits_for: String,
+}
+
+/// How the run of a program ended, or why there was none.
+#[derive(Debug, Clone)]
+pub enum End {
+    /// Every task ended.
+    Finished,
+    /// A task failed.
+    Failed(Failure),
+    /// Tasks remain, and none can run.
+    Deadlock(Vec<Blocked>),
+    /// The source is not a program.
+    Rejected(Vec<Diagnostic>),
+    /// The file cannot be read; the message says why and what to do.
+    Unreadable(String),
+    /// The engine cannot judge the program; the message names those that can.
+    Refused(String),
+    /// Our own fault.
+    Broken(String),
+}
+
+/// What is said about a program in one word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// No race, and the program ran to its end.
+    RaceFree,
+    /// A race, however the run ended: what comes after a race may be its consequence.
+    Race,
+    /// No race, and tasks that wait for ever.
+    Deadlock,
+    /// No race was found, and there is no saying whether there is one.
+    Error,
+}
+
+impl Verdict {
+    /// The word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::RaceFree => "race-free",
+            Verdict::Race => "race",
+            Verdict::Deadlock => "deadlock",
+            Verdict::Error => "error",
+        }
+    }
+}
+
+/// What the check of a program took.
+#[derive(Debug, Clone, Default)]
+pub struct Stats {
+    /// Reads and writes of shared memory that the program made.
+    pub accesses: u64,
+    /// Those that were handed to the detector.
+    pub checks: u64,
+    /// Those that a static elimination made needless, by its name.
+    pub eliminated: Vec<(&'static str, u64)>,
+    /// Strands that touched memory while something could be parallel to them.
+    pub strands: u64,
+    /// Strands that touched memory while nothing could.
+    pub quiescent_strands: u64,
+    /// Comparisons of accesses, by whatever the engine compares: see [`dagsan_core::Stats::checks`].
+    pub comparisons: u64,
+    /// Questions about order: see [`dagsan_core::Stats::queries`].
+    pub queries: u64,
+    /// How far the engine searched, if it searches.
+    pub visits: Option<Visits>,
+    /// Bytes held for the order of strands at the end.
+    pub order_memory: usize,
+    /// Bytes held for their accesses at the end.
+    pub access_memory: usize,
+    /// From source to program.
+    pub compile_time: Duration,
+    /// The run, with its detection.
+    pub run_time: Duration,
+}
+
+/// What the author of a program expects of it.
+#[derive(Debug, Clone)]
+pub struct Expectation {
+    /// In the words of the `// expect:` line.
+    pub text: String,
+    /// Is it so? Unknown if the engine refused the program.
+    pub met: Option<bool>,
+}
+
+/// All there is to say about one program.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// The sources; the first one is the program.
+    pub sources: Vec<Source>,
+    /// The engine.
+    pub engine: &'static str,
+    /// How the engine reads isolated sections.
+    pub isolation: Isolation,
+    /// Did the program enter an isolated section?
+    pub has_isolated: bool,
+    /// Did it come to an ewait?
+    pub has_ewait: bool,
+    /// How many schedules were run.
+    pub schedules: u64,
+    /// The schedule that the races are from, if it was not the default one.
+    pub schedule: Option<String>,
+    /// How many tasks there were, the main one included.
+    pub task_count: u64,
+    /// How many strands touched memory.
+    pub strand_count: u64,
+    /// How it ended.
+    pub end: End,
+    /// The races.
+    pub races: Vec<Race>,
+    /// How many more were found than are kept.
+    pub dropped_races: u64,
+    /// The tasks that races, failures and waits speak of, and all their ancestors.
+    pub tasks: BTreeMap<u32, Task>,
+    /// What the program printed.
+    pub output: String,
+    /// What it took, if that was asked for.
+    pub stats: Option<Stats>,
+    /// What was expected, if that was asked for.
+    pub expectation: Option<Expectation>,
+    /// What else the reader should know.
+    pub notes: Vec<String>,
+}
+
+impl Report {
+    /// A report about a program that has not run.
+    pub fn new(source: Source, engine: &'static dagsan_core::order::Engine, end: End) -> Report {
+        Report {
+            sources: vec![source],
+            engine: engine.name,
+            isolation: engine.isolation,
+            has_isolated: false,
+            has_ewait: false,
+            schedules: 0,
+            schedule: None,
+            task_count: 0,
+            strand_count: 0,
+            end,
+            races: Vec::new(),
+            dropped_races: 0,
+            tasks: BTreeMap::new(),
+            output: String::new(),
+            stats: None,
+            expectation: None,
+            notes: Vec::new(),
+        }
+    }
+
+    /// The name of the program.
+    pub fn name(&self) -> &str {
+        self.sources.first().map_or("", Source::name)
+    }
+
+    /// The verdict.
+    pub fn verdict(&self) -> Verdict {
+        match self.end {
+            _ if !self.races.is_empty() => Verdict::Race,
+            End::Finished => Verdict::RaceFree,
+            End::Deadlock(_) => Verdict::Deadlock,
+            End::Failed(_) | End::Rejected(_) | End::Unreadable(_) | End::Refused(_) | End::Broken(_) => {
+                Verdict::Error
+            }
+        }
+    }
+
+    /// The distinct racy locations, in the order in which they were found.
+    pub fn locations(&self) -> Vec<&str> {
+        distinct(self.races.iter().flat_map(|race| race.locations.iter().map(String::as_str)))
+    }
+
+    /// The task and its ancestors below their common ancestor with `other`, the task itself first. Empty if
+    /// the task is an ancestor of `other`.
+    pub fn ancestry(&self, task: u32, other: u32) -> Vec<u32> {
+        // A parent is older than its child, and so has the smaller number: the larger of two different
+        // tasks is not the common ancestor, and the way up goes through its parent.
+        let (mut up, mut across) = (task, other);
+        let mut chain = Vec::new();
+        while up != across {
+            let larger = up.max(across);
+            let Some(parent) = self.tasks.get(&larger).and_then(|task| task.parent).filter(|&p| p < larger)
+            else {
+                break;
+            };
+            if up == larger {
+                chain.push(up);
+                up = parent;
+            } else {
+                across = parent;
+            }
+        }
+        chain
+    }
+
+    /// Is there a race of tasks that are not simply the creator of a task and that task, or two tasks of one
+    /// creator? A picture of the graph then says more than two lines of source.
+    pub fn is_entangled(&self) -> bool {
+        let depth = |one, other| self.ancestry(one, other).len();
+        let deep = |race: &Race| {
+            depth(race.first.task, race.second.task).max(depth(race.second.task, race.first.task)) > 1
+        };
+        self.races.iter().any(deep)
+    }
+}
+
+/// Each item once, at its first place.
+pub(crate) fn distinct<T: Copy + Eq + std::hash::Hash>(items: impl Iterator<Item = T>) -> Vec<T> {
+    let mut seen = std::collections::HashSet::new();
+    items.filter(|&item| seen.insert(item)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_count_lines_and_characters_from_one() {
+        let source = Source::new("a.task", "x\n  é = y;\n");
+        let at = |span| {
+            let place = source.place(0, span);
+            (place.line, place.column, place.span)
+        };
+        assert_eq!(at(0..1), (1, 1, 0..1));
+        assert_eq!(at(1..2), (1, 2, 1..2));
+        assert_eq!(at(4..6), (2, 3, 4..6));
+        assert_eq!(at(9..10), (2, 7, 9..10), "é is one character of two bytes");
+        assert_eq!(at(12..99), (3, 1, 12..12));
+    }
+
+    #[test]
+    fn spans_outside_the_text_and_inside_a_character_are_cut() {
+        let source = Source::new("a.task", "é");
+        assert_eq!(source.place(0, 1..2).span, 0..2);
+        assert_eq!(source.place(0, 7..9).span, 2..2);
+        assert_eq!(Source::new("gone.rs", "").place(0, 5..9).line, 1);
+    }
+
+    #[test]
+    fn ancestries_end_below_the_common_ancestor() {
+        let mut report =
+            Report::new(Source::new("a.task", ""), dagsan_core::order::default_engine(), End::Finished);
+        for (task, parent) in
+            [(0, None), (1, Some(0)), (2, Some(1)), (3, Some(2)), (4, Some(1)), (5, Some(0))]
+        {
+            let task_info = Task { parent, what: "async".into(), created: None, join: Join::Finish };
+            report.tasks.insert(task, task_info);
+        }
+        assert_eq!(report.ancestry(3, 4), [3, 2]);
+        assert_eq!(report.ancestry(4, 3), [4]);
+        assert_eq!(report.ancestry(3, 0), [3, 2, 1]);
+        assert!(report.ancestry(0, 3).is_empty());
+        assert!(report.ancestry(9, 5).is_empty(), "an unknown task has no known ancestors");
+    }
+}

@@ -1,0 +1,178 @@
+//! Races as annotated snippets: both accesses, marked (1) and (2), and where their tasks were created.
+//!
+//! The same two places on several elements of one array are one block, which shows the tasks of the first
+//! race found and lists the elements.
+
+use std::collections::HashMap;
+
+use annotate_snippets::{Element, Level};
+use dagsan_core::AccessKind;
+
+use crate::model::{Place, Race, Report, Side, distinct};
+use crate::text::verdict::{SHOWN_LOCATIONS, count, list};
+use crate::text::{Mark, advice, block, title};
+
+/// So many blocks are shown.
+const SHOWN_RACES: usize = 20;
+/// So many creations of tasks are shown for each access.
+const SHOWN_CREATIONS: usize = 3;
+
+/// Races between the same two places, on one variable or on elements of one array.
+pub(super) struct RaceGroup<'a> {
+    races: Vec<&'a Race>,
+}
+
+/// The races of a report, put together. In the order in which they were found.
+pub(super) fn groups(report: &Report) -> Vec<RaceGroup<'_>> {
+    let mut groups: Vec<RaceGroup<'_>> = Vec::new();
+    let mut index = HashMap::new();
+    for race in &report.races {
+        // A race covers elements of one array only, or one variable.
+        let object = race.locations.first().map_or("", |name| array(name));
+        let key = (object, &race.first.place, &race.second.place, race.kind());
+        let at = *index.entry(key).or_insert(groups.len());
+        match groups.get_mut(at) {
+            Some(group) => group.races.push(race),
+            None => groups.push(RaceGroup { races: vec![race] }),
+        }
+    }
+    groups
+}
+
+/// The array of an element: `a` of `a[3]`; a variable is its own.
+fn array(location: &str) -> &str {
+    location.rsplit_once('[').map_or(location, |(array, _)| array)
+}
+
+/// A block for each group, and what to do about those left out.
+pub(super) fn blocks(report: &Report) -> Vec<String> {
+    let groups = groups(report);
+    let mut blocks: Vec<String> = groups.iter().take(SHOWN_RACES).map(|group| show(report, group)).collect();
+    if groups.len() > SHOWN_RACES {
+        let more = groups.len() - SHOWN_RACES;
+        blocks.push(format!("note: {more} more of this kind; `--format json` lists all"));
+    }
+    blocks
+}
+
+fn show(report: &Report, group: &RaceGroup<'_>) -> String {
+    let race = group.races[0];
+    let names = distinct(group.races.iter().flat_map(|race| race.locations.iter().map(String::as_str)));
+    let quoted = list(&names, |name| format!("`{name}`"));
+    let text = format!("parallel accesses to {quoted}");
+
+    let name = race.locations.first().map_or("", String::as_str);
+    let (first, second) = (&race.first, &race.second);
+    let mut marks = accesses(first, second, name);
+    let mut notes = Vec::new();
+    let mut created: Vec<u32> = Vec::new();
+    for (side, other) in [(first, second), (second, first)] {
+        let chain = report.ancestry(side.task, other.task);
+        let (shown, between) = shorten(&chain);
+        created.extend(shown);
+        if let [from, .., to] = chain[..]
+            && !between.is_empty()
+        {
+            notes.push(way_up(report, from, to, between));
+        }
+    }
+    creations(report, &created, &mut marks);
+    if let Some(allocated) = &race.allocated {
+        say(&mut marks, allocated, format!("`{}` is made here", array(name)));
+    }
+    notes.extend(again(group, names.len()));
+    let help = advice::next_step(report, race);
+
+    let mut footer: Vec<Element<'_>> =
+        notes.into_iter().map(|note| Level::NOTE.message(note).into()).collect();
+    footer.push(Level::HELP.message(help).into());
+    block(&title("race", &text, Some(race.kind())), report, &marks, footer)
+}
+
+fn accesses<'a>(first: &'a Side, second: &'a Side, name: &str) -> Vec<Mark<'a>> {
+    let [one, two] = [(1, first), (2, second)].map(|(number, side)| {
+        let verb = match side.kind {
+            AccessKind::Read => "reads",
+            AccessKind::Write => "writes",
+        };
+        let isolated = if side.isolated { ", isolated" } else { "" };
+        format!("({number}) task {} {verb} `{name}`{isolated}", side.task)
+    });
+    if first.place == second.place {
+        vec![Mark::primary(&first.place, format!("{one}; {two}"))]
+    } else {
+        vec![Mark::primary(&first.place, one), Mark::primary(&second.place, two)]
+    }
+}
+
+/// Says where the tasks were created, at these places.
+pub(super) fn creations<'a>(report: &'a Report, tasks: &[u32], marks: &mut Vec<Mark<'a>>) {
+    // Tasks of one kind from one place are told in one go.
+    let mut told: Vec<(&Place, &str, Vec<u32>)> = Vec::new();
+    for &task in tasks {
+        if let Some(info) = report.tasks.get(&task)
+            && let Some(place) = &info.created
+        {
+            match told.iter_mut().find(|(at, what, _)| *at == place && *what == info.what) {
+                Some((_, _, same)) => same.push(task),
+                None => told.push((place, &info.what, vec![task])),
+            }
+        }
+    }
+    for (place, what, tasks) in told {
+        let (tasks, are) = (numbers(&tasks), if tasks.len() == 1 { "is" } else { "are" });
+        say(marks, place, format!("{tasks} ({what}) {are} created here"));
+    }
+}
+
+/// `task 1`, `tasks 1, 2 and 3`.
+pub(super) fn numbers(tasks: &[u32]) -> String {
+    let text: Vec<String> = tasks.iter().map(ToString::to_string).collect();
+    match text.split_last() {
+        Some((last, [])) => format!("task {last}"),
+        Some((last, others)) => format!("tasks {} and {last}", others.join(", ")),
+        None => "no task".to_owned(),
+    }
+}
+
+/// Adds to what is said about a place.
+fn say<'a>(marks: &mut Vec<Mark<'a>>, place: &'a Place, text: String) {
+    match marks.iter_mut().find(|mark| mark.place == place) {
+        Some(mark) => mark.label = format!("{}; {text}", mark.label),
+        None => marks.push(Mark::context(place, text)),
+    }
+}
+
+/// The tasks of a way up whose creations are shown, and those between them. The last one is always shown: it
+/// is the one to wait for.
+fn shorten(chain: &[u32]) -> (Vec<u32>, &[u32]) {
+    match chain {
+        [start @ .., top] if start.len() >= SHOWN_CREATIONS => {
+            let (shown, between) = start.split_at(SHOWN_CREATIONS - 1);
+            ([shown, &[*top]].concat(), between)
+        }
+        _ => (chain.to_vec(), &[]),
+    }
+}
+
+/// The creations that are not shown at their places.
+fn way_up(report: &Report, from: u32, to: u32, between: &[u32]) -> String {
+    let line = |task: &u32| {
+        let place = report.tasks.get(task)?.created.as_ref()?;
+        Some(format!("task {task} (line {})", place.line))
+    };
+    let lines: Vec<String> = between.iter().take(SHOWN_LOCATIONS).filter_map(line).collect();
+    let more = between.len() - lines.len();
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    format!("task {from} comes from task {to} through {}{more}", lines.join(", "))
+}
+
+/// How often the two places raced again.
+fn again(group: &RaceGroup<'_>, locations: usize) -> Option<String> {
+    let cells: usize = group.races.iter().map(|race| race.locations.len()).sum();
+    let duplicates: u64 = group.races.iter().map(|race| race.duplicates).sum();
+    match duplicates + (cells - locations) as u64 {
+        0 => None,
+        times => Some(format!("these two accesses raced {} more", count(times, "time"))),
+    }
+}

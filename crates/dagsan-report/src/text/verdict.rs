@@ -1,0 +1,120 @@
+//! The verdict in one line, no stronger than what was found out.
+
+use dagsan_core::order::Isolation;
+
+use crate::model::{Diagnostic, End, Report, Verdict};
+use crate::text::race;
+
+/// So many locations are named in a line.
+pub(super) const SHOWN_LOCATIONS: usize = 8;
+
+/// The last line of a report.
+pub fn headline(report: &Report) -> String {
+    let (name, text) = (report.name(), verdict(report));
+    match &report.end {
+        _ if report.verdict() != Verdict::Error => match report.verdict() {
+            Verdict::Race => text,
+            verdict => format!("{}: {text}", verdict.name()),
+        },
+        End::Rejected(found) => {
+            format!("error: could not check {name}: {}", count(found.len() as u64, "error"))
+        }
+        End::Unreadable(_) | End::Refused(_) | End::Broken(_) => {
+            format!("error: could not check {name}: {text}")
+        }
+        End::Finished | End::Failed(_) | End::Deadlock(_) => format!("error: {text}"),
+    }
+}
+
+/// What was found, in one line, without the name of the program and the word for the verdict.
+pub fn verdict(report: &Report) -> String {
+    let found = if report.races.is_empty() { None } else { Some(races(report)) };
+    let after_races = |alone: String, then: String| match &found {
+        None => alone,
+        Some(races) => format!("{races}; then {then}"),
+    };
+    match &report.end {
+        End::Finished => found.unwrap_or_else(|| {
+            let tasks = count(report.task_count, "task");
+            let strands = count(report.strand_count, "strand");
+            format!("{tasks}, {strands}, {}", scope(report))
+        }),
+        End::Failed(failure) => {
+            let what = format!("{} (task {}, line {})", failure.message, failure.task, failure.place.line);
+            after_races(format!("{what}; no race before it"), format!("error: {what}"))
+        }
+        End::Deadlock(blocked) => {
+            let verb = if blocked.len() == 1 { "waits" } else { "wait" };
+            let tasks = count(report.task_count, "task");
+            let tasks = format!("{} of {tasks} {verb} for ever", blocked.len());
+            let tasks = with_conditions(tasks, ", ", &conditions(report));
+            after_races(tasks.clone(), format!("a deadlock: {tasks}"))
+        }
+        End::Rejected(diagnostics) => rejected(diagnostics),
+        End::Unreadable(why) | End::Refused(why) => why.clone(),
+        End::Broken(why) => format!("a fault of dagsan itself: {why}; please report it, with the file"),
+    }
+}
+
+fn rejected(diagnostics: &[Diagnostic]) -> String {
+    let Some(first) = diagnostics.first() else {
+        return "no errors".to_owned();
+    };
+    let text = format!("line {}: {}", first.place.line, first.message);
+    match diagnostics.len() as u64 - 1 {
+        0 => text,
+        more => format!("{text}, and {}", count(more, "more error")),
+    }
+}
+
+fn races(report: &Report) -> String {
+    let reports = count(race::groups(report).len() as u64, "race");
+    let mut text = format!("{reports} on {}", list(&report.locations(), str::to_owned));
+    if report.dropped_races > 0 {
+        text += &format!(", and {} beyond those that are kept", report.dropped_races);
+    }
+    // An order of the sections that was seen is no assumption about the others: the race is real.
+    if report.has_isolated && report.isolation == Isolation::MutualExclusion {
+        text += ", if isolated sections commute";
+    }
+    text
+}
+
+/// What a race-free run speaks for.
+fn scope(report: &Report) -> String {
+    with_conditions("every schedule of this input".to_owned(), " ", &conditions(report))
+}
+
+fn with_conditions(text: String, separator: &str, conditions: &[&str]) -> String {
+    if conditions.is_empty() { text } else { text + separator + &conditions.join(" and ") }
+}
+
+fn conditions(report: &Report) -> Vec<&'static str> {
+    let isolated = match report.isolation {
+        Isolation::Ordered => "in this order of the isolated sections",
+        Isolation::MutualExclusion => "if isolated sections commute",
+    };
+    let mut conditions = Vec::new();
+    if report.has_isolated {
+        conditions.push(isolated);
+    }
+    if report.has_ewait {
+        conditions.push("for this choice at ewait");
+    }
+    conditions
+}
+
+/// The first few names, and how many more there are.
+pub(super) fn list(names: &[&str], show: impl Fn(&str) -> String) -> String {
+    let shown: Vec<String> = names.iter().take(SHOWN_LOCATIONS).map(|name| show(name)).collect();
+    let text = shown.join(", ");
+    match names.len() - shown.len() {
+        0 => text,
+        more => format!("{text} and {more} more"),
+    }
+}
+
+/// `1 task`, `2 tasks`.
+pub(super) fn count(number: u64, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}

@@ -1,0 +1,155 @@
+//! What can be asked of the command.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
+use dagsan_core::order::{self, ENGINES, Engine};
+use dagsan_lang::{Elimination, Eliminations, Limits};
+
+use crate::exit;
+
+/// The command line.
+#[derive(Debug, Parser)]
+#[command(name = "dagsan", version, about = "A determinacy sanitizer for task-parallel programs")]
+pub struct Cli {
+    #[command(subcommand)]
+    pub action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Action {
+    Check(CheckArguments),
+}
+
+/// Run task programs, and say for every schedule of their input whether they race
+///
+/// A program is run once. Can two of its parallel tasks touch the same memory, one of them writing?
+#[derive(Debug, Args)]
+#[command(after_help = exit::HELP)]
+pub struct CheckArguments {
+    /// Programs of the task language, or directories of them (*.task, and those below)
+    #[arg(required = true, value_name = "FILE|DIR")]
+    pub paths: Vec<PathBuf>,
+
+    /// The algorithm that says which strand precedes which
+    #[arg(long, value_name = "NAME", default_value = order::default_engine().name, value_parser = engines())]
+    pub engine: &'static Engine,
+
+    /// Text for people, or JSON for programs: an object for one file, an array for several or a directory
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+
+    /// Also say what the check took: accesses, eliminated checks, queries, memory, time
+    #[arg(long)]
+    pub stats: bool,
+
+    /// Write the computation graph to FILE.dot, FILE.json or FILE.svg; turns the eliminations off, so that
+    /// every access is in it; for one input only
+    #[arg(long, value_name = "FILE", value_parser = GraphFile::parse, conflicts_with = "expect")]
+    pub graph: Option<GraphFile>,
+
+    /// Do without a static elimination of checks; may be repeated, and may be a list: a,b
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = eliminations())]
+    pub no_elim: Vec<String>,
+
+    /// Stop a program after so many operations
+    #[arg(long, value_name = "N", default_value_t = Limits::default().steps)]
+    pub max_steps: u64,
+
+    /// Compare each verdict with the first line of the file: `// expect: race x, a[3]`, `race-free`,
+    /// `deadlock` or `error TEXT`; a file exceptions.txt beside it may say otherwise for some engines
+    #[arg(long)]
+    pub expect: bool,
+
+    /// When to use colours
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub color: ColorChoice,
+}
+
+/// How to show what was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    Text,
+    Json,
+}
+
+/// A file for a computation graph.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GraphFile {
+    pub path: PathBuf,
+    pub kind: GraphKind,
+}
+
+/// How to write a computation graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GraphKind {
+    Dot,
+    Json,
+    Svg,
+}
+
+impl GraphFile {
+    fn parse(path: &str) -> Result<GraphFile> {
+        let kind = match Path::new(path).extension().and_then(|extension| extension.to_str()) {
+            Some("dot") => GraphKind::Dot,
+            Some("json") => GraphKind::Json,
+            Some("svg") => GraphKind::Svg,
+            _ => bail!("the name must end in .dot, .json or .svg, which says how to write the graph"),
+        };
+        Ok(GraphFile { path: path.into(), kind })
+    }
+}
+
+impl CheckArguments {
+    /// The static eliminations of checks that are left.
+    pub fn eliminations(&self) -> Eliminations {
+        if self.graph.is_some() || self.no_elim.iter().any(|name| name == ALL) {
+            return Eliminations::none();
+        }
+        let dropped = self.no_elim.iter().filter_map(|name| Elimination::from_name(name));
+        dropped.fold(Eliminations::all(), Eliminations::without)
+    }
+}
+
+fn engines() -> impl TypedValueParser<Value = &'static Engine> {
+    let values = ENGINES.iter().map(|engine| PossibleValue::new(engine.name).help(engine.summary));
+    PossibleValuesParser::new(values).try_map(|name| order::find(&name))
+}
+
+/// Stands for all eliminations.
+const ALL: &str = "all";
+
+fn eliminations() -> PossibleValuesParser {
+    let names = Elimination::ALL.map(Elimination::name);
+    PossibleValuesParser::new(names.into_iter().chain([ALL]).map(PossibleValue::new))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    fn arguments(line: &str) -> CheckArguments {
+        let Cli { action: Action::Check(arguments) } = Cli::try_parse_from(line.split(' ')).unwrap();
+        arguments
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn eliminations_are_dropped_by_name() {
+        let all = arguments("dagsan check x").eliminations();
+        assert!(Elimination::ALL.iter().all(|&name| all.contains(name)));
+        let some = arguments("dagsan check x --no-elim affine,local --no-elim read-only").eliminations();
+        use Elimination::{Affine, Local, ReadOnly};
+        assert_eq!(some, all.without(Affine).without(Local).without(ReadOnly));
+        assert_eq!(arguments("dagsan check x --no-elim all").eliminations(), Eliminations::none());
+        assert_eq!(arguments("dagsan check x --graph g.svg").eliminations(), Eliminations::none());
+    }
+}

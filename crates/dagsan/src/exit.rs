@@ -1,0 +1,90 @@
+//! The exit codes.
+//!
+//! 66 says "race", as the codes of ThreadSanitizer and of Go's race detector do; 65 and 70 are the numbers
+//! that sysexits.h has for bad data and for internal faults; 2 is what clap uses for bad arguments.
+
+use dagsan_report::{End, Report, Verdict};
+
+/// How the command ends, the best first: of several programs, the worst one counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Code {
+    /// Race-free; with `--expect`, all as expected.
+    Clean,
+    /// Not as expected.
+    Unexpected,
+    /// A deadlock or a run-time error.
+    Failed,
+    /// A race.
+    Race,
+    /// Bad arguments or a bad program.
+    Usage,
+    /// Our own fault.
+    Fault,
+}
+
+impl Code {
+    /// The code for a report.
+    pub fn of(report: &Report) -> Code {
+        match (report.verdict(), &report.end) {
+            (Verdict::Race, _) => Code::Race,
+            (_, End::Finished) => Code::Clean,
+            (_, End::Failed(_) | End::Deadlock(_)) => Code::Failed,
+            (_, End::Rejected(_) | End::Unreadable(_) | End::Refused(_)) => Code::Usage,
+            (_, End::Broken(_)) => Code::Fault,
+        }
+    }
+
+    /// The number the shell sees.
+    pub fn number(self) -> u8 {
+        match self {
+            Code::Clean => 0,
+            Code::Unexpected => 1,
+            Code::Usage => 2,
+            Code::Failed => 65,
+            Code::Race => 66,
+            Code::Fault => 70,
+        }
+    }
+}
+
+/// The table for the help text.
+pub const HELP: &str = "\
+Exit codes:
+   0  race-free; with --expect: everything as expected
+   1  with --expect: something not as expected
+   2  bad arguments, a file that cannot be read or written, a program that does not compile,
+      or a construct that the engine does not support
+  65  a deadlock or a run-time error of the program, and no race before it
+  66  a race
+  70  a fault of dagsan itself
+Of several files the worst code counts: 70, then 2, 66, 65, 0.";
+
+#[cfg(test)]
+mod tests {
+    use dagsan_core::order::default_engine;
+    use dagsan_report::Source;
+
+    use super::*;
+
+    fn code(end: End) -> Code {
+        Code::of(&Report::new(Source::new("x.task", ""), default_engine(), end))
+    }
+
+    #[test]
+    fn every_end_has_its_code() {
+        assert_eq!(code(End::Finished).number(), 0);
+        assert_eq!(code(End::Deadlock(Vec::new())).number(), 65);
+        assert_eq!(code(End::Rejected(Vec::new())).number(), 2);
+        assert_eq!(code(End::Unreadable(String::new())).number(), 2);
+        assert_eq!(code(End::Refused(String::new())).number(), 2);
+        assert_eq!(code(End::Broken(String::new())).number(), 70);
+    }
+
+    #[test]
+    fn the_worst_code_counts_in_the_order_that_the_help_gives() {
+        let from_best = [Code::Clean, Code::Failed, Code::Race, Code::Usage, Code::Fault];
+        assert!(from_best.is_sorted());
+        let numbers: Vec<String> = from_best.iter().rev().map(|code| code.number().to_string()).collect();
+        assert!(HELP.ends_with(&format!("{}, then {}.", numbers[0], numbers[1..].join(", "))));
+    }
+}

@@ -1,7 +1,7 @@
 //! `cargo xtask fuzz`: random programs, every engine against the oracle.
 //!
-//! Program number i has the seed `--seed` + i, which decides everything about it. A failing one is
-//! shrunk and printed, with the command that makes it again.
+//! Program number i has the seed `--seed` + i, which decides everything about it, and whether it runs depth first
+//! or, one in three, interleaved. A failing one is shrunk and printed, with the command that makes it again.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use dagsan_core::order::{self, Engine};
-use dagsan_fuzz::{Class, Disagreement, Program, Size, generate, judge, shrink};
+use dagsan_fuzz::{Class, Disagreement, Program, Schedule, Size, generate, judge_in, shrink};
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// Options of `fuzz`.
@@ -64,7 +64,7 @@ pub fn run(args: &Args) -> Result<()> {
                     }
                     let seed = args.seed.wrapping_add(number);
                     let (class, program) = make(seed, args);
-                    match judge(&program, &engines, Some(class)) {
+                    match judge_in(&program, schedule(seed), &engines, Some(class)) {
                         Ok(judgement) => tally.add(&judgement),
                         Err(_) => {
                             stop.store(true, Ordering::Relaxed);
@@ -102,6 +102,11 @@ fn make(seed: u64, args: &Args) -> (Class, Program) {
     let mut rng = fastrand::Rng::with_seed(seed);
     let size = args.tasks.map_or_else(|| Size::pick(&mut rng), |tasks| Size { tasks });
     (class, generate(class, &mut rng, size))
+}
+
+/// All classes come in each schedule: class and schedule have periods without a common factor.
+fn schedule(seed: u64) -> Schedule {
+    if seed.is_multiple_of(3) { Schedule::Interleaved(seed) } else { Schedule::DepthFirst }
 }
 
 #[derive(Default)]
@@ -143,19 +148,24 @@ fn progress_bar(programs: u64) -> ProgressBar {
 }
 
 fn report(args: &Args, engines: &[&'static Engine], seed: u64, class: Class, program: &Program) {
-    let Err(first) = judge(program, engines, Some(class)) else {
+    let schedule = schedule(seed);
+    let judge = |program: &Program| judge_in(program, schedule, engines, Some(class));
+    let Err(first) = judge(program) else {
         println!("seed {seed} fails now and then: the judge itself is not deterministic");
         return;
     };
     println!("{first}");
     println!("shrinking a program of {} tasks …", program.task_count());
-    let same = |candidate: &Program| match judge(candidate, engines, Some(class)) {
+    let same = |candidate: &Program| match judge(candidate) {
         Err(Disagreement { engine, .. }) => engine == first.engine,
         Ok(_) => false,
     };
     let small = shrink(program, &mut { same });
     println!("\n{small}");
-    if let Err(disagreement) = judge(&small, engines, Some(class)) {
+    if let Schedule::Interleaved(seed) = schedule {
+        println!("when it runs interleaved, with seed {seed}:");
+    }
+    if let Err(disagreement) = judge(&small) {
         println!("{disagreement}");
     }
     let engine = args.engine.as_ref().map(|name| format!(" --engine {name}")).unwrap_or_default();

@@ -13,7 +13,7 @@ use dagsan_core::oracle::Oracle;
 use dagsan_core::order::{Engine, Isolation, Options};
 use dagsan_core::{AccessSet, Bytes, Consumer, Detector, Error, Race, Step, Strand, Stream};
 
-use crate::{Class, Outcome, Program, run};
+use crate::{Class, Outcome, Program, Schedule, run_in};
 
 /// What one engine said of a program.
 pub struct Verdict {
@@ -108,10 +108,21 @@ impl Consumer for Seat {
     }
 }
 
-/// Runs `program` and judges `engines` on it. If `class` is given, the program is of that class, and an
+/// Runs `program` depth first and judges `engines` on it. If `class` is given, the program is of that class, and an
 /// engine that supports the class must not refuse it.
 pub fn judge(
     program: &Program,
+    engines: &[&'static Engine],
+    class: Option<Class>,
+) -> Result<Judgement, Disagreement> {
+    judge_in(program, Schedule::DepthFirst, engines, class)
+}
+
+/// Judges `engines` as [`judge`] does, on a run in the order of `schedule`. If that is interleaved, engines that
+/// need the depth-first order may refuse any program.
+pub fn judge_in(
+    program: &Program,
+    schedule: Schedule,
     engines: &[&'static Engine],
     class: Option<Class>,
 ) -> Result<Judgement, Disagreement> {
@@ -119,7 +130,7 @@ pub fn judge(
         |&engine: &&'static Engine| Seat { detector: Detector::new(engine, Options::default()), error: None };
     let seats: Vec<Seat> = engines.iter().map(seat).collect();
     let mut stream = Stream::new((GraphBuilder::new(), seats));
-    let outcome = match run(program, &mut stream) {
+    let outcome = match run_in(program, schedule, &mut stream) {
         Ok(outcome) => outcome,
         // The runner sends well-formed streams only: the structure is wrong about that.
         Err(error) => return Err(Disagreement { engine: "(structure)", about: About::Refused(error) }),
@@ -141,7 +152,7 @@ pub fn judge(
         let engine = detector.engine();
         let disagree = |about| Disagreement { engine: engine.name, about };
         if let Some(error) = error {
-            if !may_refuse(engine, class, &error) {
+            if !may_refuse(engine, class, schedule, &error) {
                 return Err(disagree(About::Refused(error)));
             }
             verdicts.push(Verdict { engine, races: Err(error) });
@@ -165,12 +176,12 @@ pub fn judge(
     Ok(Judgement { outcome, racy_bytes, verdicts })
 }
 
-fn may_refuse(engine: &Engine, class: Option<Class>, error: &Error) -> bool {
+fn may_refuse(engine: &Engine, class: Option<Class>, schedule: Schedule, error: &Error) -> bool {
     let claims = class.is_some_and(|class| class.constructs().iter().all(|&c| engine.supports(c)));
     match *error {
+        Error::NotDepthFirst { .. } => engine.depth_first && !(claims && schedule == Schedule::DepthFirst),
         _ if claims => false,
         Error::Unsupported { construct, .. } => !engine.supports(construct),
-        Error::NotDepthFirst { .. } => engine.depth_first,
         _ => false,
     }
 }

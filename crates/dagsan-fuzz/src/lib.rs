@@ -1,9 +1,9 @@
-//! Random task programs, and the judge of order engines.
+//! Random task programs, and the judge of engines.
 //!
 //! A [`Program`] is a tree of task constructs and memory accesses. [`generate()`] makes one from a seed,
-//! [`run()`] executes it serially and sends its events and accesses to a [`dagsan_core::Stream`],
-//! [`shrink()`] makes a failing one small, and its text form ([`Program::parse`], `Display`) keeps it as
-//! a regression test.
+//! [`run()`] executes it serially, depth first, and sends its events and accesses to a
+//! [`dagsan_core::Stream`]; [`run_in()`] does so in other orders. [`shrink()`] makes a failing one small, and its text
+//! form ([`Program::parse`], `Display`) keeps it as a regression test.
 
 mod generate;
 mod judge;
@@ -17,9 +17,9 @@ pub mod source;
 mod text;
 
 pub use generate::{Size, generate};
-pub use judge::{About, Disagreement, Judgement, Verdict, judge};
+pub use judge::{About, Disagreement, Judgement, Verdict, judge, judge_in};
 pub use orders::{Misordered, misordered};
 pub use program::{Class, Program, Stmt, UnknownClass, Walk};
-pub use run::{Ignore, Outcome, run};
+pub use run::{Ignore, Outcome, Schedule, run, run_in};
 pub use shrink::shrink;
 pub use text::{MAX_DEPTH, ParseError};

@@ -1,4 +1,4 @@
-//! The serial scheduler: runs a program depth first and tells a stream about it.
+//! The serial scheduler: runs a program, depth first or interleaved, and tells a stream about it.
 //!
 //! As in DRDP (paper 000, section 4.2): a created task runs at once. A task that cannot go on is
 //! suspended, and the task under it on the run stack goes on: its parent, or whoever resumed it. A set
@@ -11,8 +11,11 @@
 //!   waiting   suspended tasks, oldest first              t2: promise 0, t3: end of its finish
 //! ```
 //!
-//! One schedule per program: the others are not explored. All state is on the heap, so nesting costs
-//! no native stack.
+//! Or the tasks that can run take turns at random, statement by statement ([`Schedule::Interleaved`]): a stream that
+//! is far from depth first, with strands in pieces and isolated sections in any order.
+//!
+//! One schedule per run: the others are not explored. All state is on the heap, so nesting costs no native
+//! stack.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -20,6 +23,8 @@ use dagsan_core::{
     AccessKind, AccessSet, Bytes, Consumer, Error, Event, PromiseId, RegionId, Step, Strand, Stream, TaskId,
     TaskKind,
 };
+
+use fastrand::Rng;
 
 use crate::program::{Program, Stmt};
 
@@ -52,9 +57,32 @@ impl Consumer for Ignore {
     }
 }
 
-/// Runs `program` and sends its events and accesses to `stream`, which must be new. Errors are the
+/// In which order tasks run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Schedule {
+    /// Depth first, with switching.
+    #[default]
+    DepthFirst,
+    /// At random, from this seed.
+    Interleaved(u64),
+}
+
+/// Runs `program` depth first and sends its events and accesses to `stream`, which must be new. Errors are the
 /// consumer's: the runner's own events are always right.
 pub fn run<C: Consumer>(program: &Program, stream: &mut Stream<C>) -> Result<Outcome, Error> {
+    run_in(program, Schedule::DepthFirst, stream)
+}
+
+/// Runs `program` as [`run`] does, in the order of `schedule`.
+pub fn run_in<C: Consumer>(
+    program: &Program,
+    schedule: Schedule,
+    stream: &mut Stream<C>,
+) -> Result<Outcome, Error> {
+    let random = match schedule {
+        Schedule::DepthFirst => None,
+        Schedule::Interleaved(seed) => Some(Rng::with_seed(seed)),
+    };
     let mut runner = Runner {
         stream,
         set: AccessSet::new(),
@@ -66,6 +94,7 @@ pub fn run<C: Consumer>(program: &Program, stream: &mut Stream<C>) -> Result<Out
         futures: BTreeMap::new(),
         regions: BTreeMap::new(),
         isolated: None,
+        random,
         outcome: Outcome { tasks: 1, ..Outcome::default() },
     };
     runner.declare_names(program)?;
@@ -163,6 +192,8 @@ struct Runner<'p, 's, C> {
     futures: BTreeMap<u32, TaskId>,
     regions: BTreeMap<u32, Region>,
     isolated: Option<TaskId>,
+    /// For an interleaved run.
+    random: Option<Rng>,
     outcome: Outcome,
 }
 
@@ -191,7 +222,7 @@ impl<'p, C: Consumer> Runner<'p, '_, C> {
     }
 
     fn run(mut self) -> Result<Outcome, Error> {
-        while let Some(&task) = self.stack.last() {
+        while let Some(task) = self.next()? {
             match self.step(task)? {
                 Went::On => continue,
                 Went::Ended => _ = self.stack.pop(),
@@ -205,6 +236,18 @@ impl<'p, C: Consumer> Runner<'p, '_, C> {
         }
         self.outcome.deadlock = !self.waiting.is_empty();
         Ok(self.outcome)
+    }
+
+    /// The task that goes on, on top of the stack.
+    fn next(&mut self) -> Result<Option<TaskId>, Error> {
+        let Some(&top) = self.stack.last() else { return Ok(None) };
+        let last = self.stack.len() - 1;
+        let at = self.random.as_mut().map_or(last, |random| random.usize(0..=last));
+        if at != last {
+            self.deliver(top)?;
+            self.stack.swap(at, last);
+        }
+        Ok(self.stack.last().copied())
     }
 
     /// Puts the suspended tasks for which `over` holds on top of the stack, the oldest topmost. Each

@@ -279,7 +279,7 @@ impl Generator {
         self.line("let n = 4;");
         self.vars.push(Var::int("n", 4, 4));
         let has_sections = matches!(self.class, SourceClass::Isolated | SourceClass::All);
-        for name in ["x", "y", "z"].into_iter().take(self.rng.usize(1..=3)) {
+        for name in ["x", "y", "z"].into_iter().take(self.weighted(&[(3, 1), (2, 2), (1, 3)])) {
             let value = self.rng.u32(0..4);
             self.line(if value == 0 {
                 format!("shared {name};")
@@ -290,7 +290,7 @@ impl Generator {
             let object = self.object(if guarded { Perm::Guarded } else { Perm::Write });
             self.vars.push(Var::new(name, Kind::Scalar { object }));
         }
-        for name in ["a", "b", "c"].into_iter().take(self.rng.usize(1..=3)) {
+        for name in ["a", "b", "c"].into_iter().take(self.weighted(&[(3, 1), (2, 2), (2, 3)])) {
             let len = self.rng.i64(SHORTEST..=10);
             self.line(format!("shared {name}[{len}];"));
             let object = self.object(Perm::Write);

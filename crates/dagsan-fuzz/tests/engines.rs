@@ -4,7 +4,7 @@ use std::path::Path;
 
 use dagsan_core::order::{ENGINES, Engine, Isolation, Options, default_engine};
 use dagsan_core::{Detector, Recording, Stream};
-use dagsan_fuzz::{Class, Program, Size, generate, judge, misordered, run};
+use dagsan_fuzz::{Class, Program, Schedule, Size, generate, judge, judge_in, misordered, run};
 
 fn engines() -> Vec<&'static Engine> {
     ENGINES.iter().collect()
@@ -25,8 +25,11 @@ fn kept_counterexamples() {
     for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         let program = Program::parse(&std::fs::read_to_string(&path).unwrap()).unwrap();
-        if let Err(disagreement) = judge(&program, &engines(), None) {
-            panic!("{}: {disagreement}", path.display());
+        let interleaved = (0..20).map(Schedule::Interleaved);
+        for schedule in interleaved.chain([Schedule::DepthFirst]) {
+            if let Err(disagreement) = judge_in(&program, schedule, &engines(), None) {
+                panic!("{}, {schedule:?}: {disagreement}", path.display());
+            }
         }
         count += 1;
     }
@@ -39,6 +42,20 @@ fn a_slice_of_the_fuzzer() {
         for program in slice(class, 1_000) {
             if let Err(disagreement) = judge(&program, &engines(), Some(class)) {
                 panic!("{class}: {disagreement}\n{program}");
+            }
+        }
+    }
+}
+
+/// The same in other orders of delivery, isolated sections in other orders too.
+#[test]
+fn a_slice_of_the_fuzzer_interleaved() {
+    for class in Class::ALL {
+        for (seed, program) in (0..).zip(slice(class, 1_000)) {
+            if let Err(disagreement) =
+                judge_in(&program, Schedule::Interleaved(seed), &engines(), Some(class))
+            {
+                panic!("{class}, seed {seed}: {disagreement}\n{program}");
             }
         }
     }

@@ -60,5 +60,7 @@ pub fn read(path: &Path) -> Result<Source, String> {
         let at = error.utf8_error().valid_up_to();
         format!("it is not text in UTF-8 (see byte {at}); is it a task program?")
     })?;
+    // Some editors mark UTF-8 with a character of its own; it is no part of the program.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     Ok(Source::new(path.display().to_string(), text))
 }

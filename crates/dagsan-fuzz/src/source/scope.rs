@@ -62,6 +62,11 @@ impl Var {
         Var::new(name, Kind::Int { low, high })
     }
 
+    /// Is it a shared variable or an array?
+    pub(super) fn is_shared(&self) -> bool {
+        matches!(self.kind, Kind::Scalar { .. } | Kind::Array { .. })
+    }
+
     pub(super) fn mutable(self) -> Var {
         Var { mutable: true, ..self }
     }
@@ -173,7 +178,7 @@ impl Generator {
         let again: Vec<Place> =
             self.recent.iter().filter(|place| place.writable || !write).cloned().collect();
         if let Some(place) = self.pick(&again)
-            && self.chance(0.35)
+            && self.chance(0.5)
         {
             return Some(place);
         }

@@ -1,6 +1,7 @@
 //! Sequential statements: what the static eliminations look at.
 
 use super::scope::{Kind, Perm, Var};
+use super::tasks::TASK;
 use super::{Body, Cost, Generator, MAX_TIMES, SHORTEST, SourceClass};
 
 /// What a statement can be.
@@ -23,6 +24,7 @@ enum Op {
     Return,
     Print,
     Nest,
+    Probe,
     Task,
     Promise,
     Isolated,
@@ -44,7 +46,7 @@ const SIMPLE: &[(u32, Op)] = &[
     (1, Op::NewRow),
     (2, Op::Walk),
     (4, Op::Call),
-    (2, Op::Return),
+    (4, Op::Return),
     (1, Op::Print),
 ];
 
@@ -84,7 +86,9 @@ impl Generator {
                 SourceClass::Regions => (14, 0, 0, 30),
                 SourceClass::All => (25, 12, 12, 12),
             };
+            let probe = if self.slip == 1.0 { 4 } else { 0 };
             choices.extend([
+                (probe, Op::Probe),
                 (task, Op::Task),
                 (promise, Op::Promise),
                 (isolated, Op::Isolated),
@@ -120,6 +124,7 @@ impl Generator {
                 self.braces("", Generator::inside);
                 true
             }
+            Op::Probe => self.probe(),
             Op::Task => self.task(),
             Op::Promise => self.promise(),
             Op::Isolated => self.isolated(),
@@ -429,9 +434,16 @@ impl Generator {
     /// A few tasks with long sequential bodies.
     pub(super) fn few_tasks(&mut self) {
         while self.left > 0 {
-            self.pay(Cost { tasks: 2, sections: 0 });
+            self.pay(Cost { tasks: 3, sections: 0 });
             let before = self.perms.clone();
-            if self.chance(0.25) {
+            if self.slip == 1.0 && self.chance(0.8) {
+                self.braces("finish", |g| {
+                    g.probe();
+                    g.body.in_finish = true;
+                    g.task_or_not(7);
+                    g.body.in_finish = false;
+                });
+            } else if self.chance(0.25) {
                 self.parallel_loop("forall", 3);
             } else {
                 self.braces("finish", |g| {
@@ -445,6 +457,43 @@ impl Generator {
             self.set_perms(before);
             self.statements(2);
         }
+    }
+
+    fn task_or_not(&mut self, statements: u32) {
+        if self.chance(0.5) {
+            let perms = self.perms.clone();
+            self.in_task(perms, "async", |g| g.statements(statements));
+        } else {
+            self.statements(statements);
+        }
+    }
+
+    /// A task that touches all of an object: what runs in parallel races on exactly the cells that it touches, or
+    /// writes, there.
+    pub(super) fn probe(&mut self) -> bool {
+        if !self.afford(TASK) {
+            return false;
+        }
+        let probed: Vec<Var> = self.vars.iter().filter(|var| var.is_shared()).cloned().collect();
+        self.pay(TASK);
+        self.body.events = true;
+        self.body.escapes |= !self.body.in_finish;
+        let reads = self.chance(0.3);
+        let mut done = String::new();
+        for var in probed {
+            if self.chance(0.2) {
+                continue;
+            }
+            let (name, i) = (var.name, self.name("i"));
+            done += &match (var.kind, reads) {
+                (Kind::Scalar { .. }, false) => format!(" {name} = 1;"),
+                (Kind::Scalar { .. }, true) => format!(" print {name};"),
+                (_, false) => format!(" for {i} in 0..len({name}) {{ {name}[{i}] = 2; }}"),
+                (_, true) => format!(" for {i} in 0..len({name}) {{ print {name}[{i}]; }}"),
+            };
+        }
+        self.line(format!("async {{{done} }}"));
+        true
     }
 
     /// `head { … }`, in a task that may do what `perms` say.

@@ -232,15 +232,18 @@ impl Machine<'_, '_> {
     pub(super) fn sync(&mut self, task: u32, running: &mut Running) -> Result<Outcome<()>, Stop> {
         self.not_isolated(running, "sync")?;
         let frame = running.frames.last_mut().expect("a running task is in a frame");
-        if frame.spawned != NONE {
-            let scope = &mut self.state.scopes[frame.spawned as usize];
-            if scope.running > 0 {
-                scope.waiter = Some(task);
-                return Ok(Outcome::MustWait(Wait::Sync));
-            }
-            self.state.free_scopes.push(frame.spawned);
-            frame.spawned = NONE;
+        // An instance that has spawned nothing may have no frame of its own for the core: its sync would
+        // join the spawns of its caller.
+        if frame.spawned == NONE {
+            return Ok(Outcome::Done(()));
         }
+        let scope = &mut self.state.scopes[frame.spawned as usize];
+        if scope.running > 0 {
+            scope.waiter = Some(task);
+            return Ok(Outcome::MustWait(Wait::Sync));
+        }
+        self.state.free_scopes.push(frame.spawned);
+        frame.spawned = NONE;
         self.trace.event(Event::Sync { task: TaskId(task) })?;
         Ok(Outcome::Done(()))
     }

@@ -173,6 +173,6 @@ fn again(group: &RaceGroup<'_>, locations: usize) -> Option<String> {
     let duplicates: u64 = group.races.iter().map(|race| race.duplicates).sum();
     match duplicates + (cells - locations) as u64 {
         0 => None,
-        times => Some(format!("these two accesses raced {} more", count(times, "time"))),
+        times => Some(format!("{} between these two places", count(times, "more race"))),
     }
 }

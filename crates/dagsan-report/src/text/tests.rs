@@ -60,19 +60,19 @@ fn tasks_of_one_place_are_told_apart_and_cells_are_listed_once() {
     check(
         &report,
         expect![[r#"
-        race[write-write]: parallel accesses to `a[0]`, `a[1]`, `a[2]`, `a[3]`, `a[4]`, `a[5]`, `a[6]`, `a[7]` and 1 more
-         --> x.task:4:9
-          |
-        3 |     forall i in 0..9 {
-          |     ------ tasks 1 and 2 (forall) are created here
-        4 |         a[i / 9] = i;
-          |         ^^^^^^^^ (1) task 1 writes `a[0]`; (2) task 2 writes `a[0]`
-          |
-          = note: these two accesses raced 3 times more
-          = help: let each of these tasks touch memory of its own, make one wait for the other, or put both accesses in `isolated` sections if their order does not matter
+            race[write-write]: parallel accesses to `a[0]`, `a[1]`, `a[2]`, `a[3]`, `a[4]`, `a[5]`, `a[6]`, `a[7]` and 1 more
+             --> x.task:4:9
+              |
+            3 |     forall i in 0..9 {
+              |     ------ tasks 1 and 2 (forall) are created here
+            4 |         a[i / 9] = i;
+              |         ^^^^^^^^ (1) task 1 writes `a[0]`; (2) task 2 writes `a[0]`
+              |
+              = note: 3 more races between these two places
+              = help: let each of these tasks touch memory of its own, make one wait for the other, or put both accesses in `isolated` sections if their order does not matter
 
-        1 race on a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7] and 1 more
-    "#]],
+            1 race on a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7] and 1 more
+        "#]],
     );
 }
 

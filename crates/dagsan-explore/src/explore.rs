@@ -61,6 +61,8 @@ pub struct Exploration {
     pub redundant: u64,
     /// States between steps.
     pub states: u64,
+    /// Has no section depended on another that it was not ordered with? Then one schedule was enough.
+    pub independent: bool,
     /// Why it ended early, if it did.
     pub stopped: Option<Stopped>,
 }
@@ -99,7 +101,7 @@ pub fn explore(
             tree: Tree::new(reduced, limits.states),
             first: true,
             running: 0,
-            done: Exploration { schedules: 0, redundant: 0, states: 1, stopped: None },
+            done: Exploration { schedules: 0, redundant: 0, states: 1, independent: true, stopped: None },
             failed: None,
             seen,
         }),
@@ -116,6 +118,30 @@ pub fn explore(
         Some(error) => Err(error),
         None => Ok(shared.done),
     }
+}
+
+/// Runs one schedule, as [`explore`] would, and tells `seen` of it.
+pub fn replay(
+    program: &Program,
+    engine: &'static Engine,
+    reduction: Reduction,
+    limits: &dagsan_lang::Limits,
+    schedule: &Schedule,
+    seen: &mut dyn FnMut(Seen<'_, '_>),
+) -> Result<(), Error> {
+    let reduced = reduction == Reduction::PartialOrder;
+    let sums = |site: SiteId| program.only_sums(site);
+    let engine = if reduced { &order::EXPLORER } else { engine };
+    let mut observer = Observer::new(Detector::new(engine, order::Options::default()), reduced, &sums);
+    let run = program.run_scheduled(limits, &mut observer, &mut Replay::new(schedule.clone()));
+    let mut detector = observer.into_detector();
+    detector.finish()?;
+    if let End::Refused(error) = run.end {
+        return Err(error);
+    }
+    let so_far = Exploration { schedules: 1, redundant: 0, states: 0, independent: false, stopped: None };
+    seen(Seen { schedule: schedule.clone(), run: &run, detector: &detector, so_far });
+    Ok(())
 }
 
 /// Takes the choices of a schedule, and after its end the first one each time.
@@ -184,6 +210,17 @@ impl<'a> Explorer<'a, '_> {
             if shared.failed.is_some() || self.stop(&mut shared) {
                 return None;
             }
+            // Runs under way count: there must not be more schedules than wanted.
+            if shared.done.schedules + u64::from(shared.running) >= self.limits.schedules {
+                if shared.running == 0 {
+                    if !shared.tree.is_done() {
+                        shared.done.stopped.get_or_insert(Stopped::Schedules);
+                    }
+                    return None;
+                }
+                shared = self.changed.wait(shared).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
             let path = if std::mem::take(&mut shared.first) { Some(Vec::new()) } else { shared.tree.next() };
             if let Some(path) = path {
                 shared.running += 1;
@@ -204,9 +241,6 @@ impl<'a> Explorer<'a, '_> {
             Stopped::Time
         } else if shared.tree.overflowed {
             Stopped::States
-        } else if shared.done.schedules >= self.limits.schedules && !(shared.tree.is_done() && shared.running == 0)
-        {
-            Stopped::Schedules
         } else {
             return shared.done.stopped.is_some();
         };
@@ -229,6 +263,7 @@ impl<'a> Explorer<'a, '_> {
         let shared = &mut *shared;
         shared.tree.learn(&taken, &log.borrow());
         shared.done.states = shared.tree.states();
+        shared.done.independent = shared.tree.independent;
         match (&run.end, &finished) {
             (End::Refused(error), _) | (_, Err(error)) => {
                 shared.failed.get_or_insert(error.clone());

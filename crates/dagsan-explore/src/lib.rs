@@ -26,6 +26,6 @@ mod past;
 mod schedule;
 mod tree;
 
-pub use explore::{Exploration, Limits, Reduction, Replay, Seen, Stopped, explore};
+pub use explore::{Exploration, Limits, Reduction, Replay, Seen, Stopped, explore, replay};
 pub use observer::Observer;
 pub use schedule::{BadSchedule, Schedule};

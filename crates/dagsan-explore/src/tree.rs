@@ -43,6 +43,8 @@ pub(crate) struct Tree {
     pending: Vec<(NodeId, u32)>,
     reduced: bool,
     most_nodes: usize,
+    /// No step has depended on another that nothing else ordered, and there was no ewait.
+    pub(crate) independent: bool,
     /// Some choice was not entered for want of room.
     pub(crate) overflowed: bool,
 }
@@ -52,7 +54,7 @@ pub(crate) const ROOT: NodeId = NodeId(0);
 impl Tree {
     pub(crate) fn new(reduced: bool, most_nodes: usize) -> Tree {
         let root = Node { parent: None, choices: Vec::new(), tried: Vec::new(), sleep: Vec::new() };
-        Tree { nodes: vec![root], pending: Vec::new(), reduced, most_nodes, overflowed: false }
+        Tree { nodes: vec![root], pending: Vec::new(), reduced, most_nodes, independent: true, overflowed: false }
     }
 
     fn node(&mut self, id: NodeId) -> &mut Node {
@@ -144,13 +146,17 @@ impl Tree {
             }
         }
         for (second, made) in steps.iter().enumerate() {
-            let Some(footprint) = &made.footprint else { continue };
+            let Some(footprint) = &made.footprint else {
+                self.independent = false;
+                continue;
+            };
             let mut past = made.before.clone();
             for first in (0..second).rev() {
                 let depends = steps[first].footprint.as_ref().is_some_and(|f| f.depends_on(footprint));
                 if past.contains(first) || !depends {
                     continue;
                 }
+                self.independent = false;
                 self.reverse(path[first].0, first, second, steps);
                 past.join(&steps[first].past);
             }

@@ -24,8 +24,6 @@ use dagsan_core::{
     TaskKind,
 };
 
-use fastrand::Rng;
-
 use crate::program::{Program, Stmt};
 
 /// What a run came to.
@@ -81,7 +79,7 @@ pub fn run_in<C: Consumer>(
 ) -> Result<Outcome, Error> {
     let random = match schedule {
         Schedule::DepthFirst => None,
-        Schedule::Interleaved(seed) => Some(Rng::with_seed(seed)),
+        Schedule::Interleaved(seed) => Some(fastrand::Rng::with_seed(seed)),
     };
     let mut runner = Runner {
         stream,
@@ -193,7 +191,7 @@ struct Runner<'p, 's, C> {
     regions: BTreeMap<u32, Region>,
     isolated: Option<TaskId>,
     /// For an interleaved run.
-    random: Option<Rng>,
+    random: Option<fastrand::Rng>,
     outcome: Outcome,
 }
 

@@ -112,7 +112,17 @@ impl Program {
 
     /// Does the program contain isolated sections or ewait, so that one run may not be enough?
     pub fn has_choices(&self) -> bool {
-        self.code.ops.iter().any(|op| matches!(op, Op::IsolatedBegin | Op::Ewait(_)))
+        self.has_isolated() || self.has_ewait()
+    }
+
+    /// Does it contain isolated sections?
+    pub fn has_isolated(&self) -> bool {
+        self.code.ops.contains(&Op::IsolatedBegin)
+    }
+
+    /// Does it contain an ewait?
+    pub fn has_ewait(&self) -> bool {
+        self.code.ops.iter().any(|op| matches!(op, Op::Ewait(_)))
     }
 
     /// Do isolated sections do nothing to the target of this access but add to it, or nothing but multiply it?

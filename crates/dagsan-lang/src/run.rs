@@ -51,6 +51,9 @@ pub struct Blocked {
 pub struct TaskInfo {
     /// Who created it; the main task is its own parent.
     pub parent: TaskId,
+    /// How many tasks its parent had created before it: with the parent, this says which task it is in whatever
+    /// schedule.
+    pub birth: u32,
     /// The keyword that created it, or `main`.
     pub kind: &'static str,
     /// The procedure it runs, if it is not a block.
@@ -99,6 +102,7 @@ impl<'a> Run<'a> {
             let site = code.starts.get(task.site as usize).filter(|_| task.site != NONE);
             TaskInfo {
                 parent: TaskId(task.parent),
+                birth: task.birth,
                 kind: site.map_or("main", |site| site.kind.name()),
                 procedure: site.and_then(|site| code.functions[site.function as usize].name.clone()),
                 created: site.map_or(Span::default(), |site| site.span),

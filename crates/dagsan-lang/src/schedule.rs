@@ -17,7 +17,7 @@ pub struct Choice {
 
 /// Decides.
 pub trait Scheduler {
-    /// Which of the choices happens next? They are sorted by task, and there is at least one. `None` ends the
-    /// run.
+    /// Which of the choices happens next? There is at least one; the first is that of the serial depth-first
+    /// order. `None` ends the run.
     fn choose(&mut self, choices: &[Choice]) -> Option<usize>;
 }

@@ -57,6 +57,7 @@ pub fn race(report: &mut Report, names: &[&str], first: (u32, Place), second: (u
         second: side(second.0, second.1, second.2),
         allocated: None,
         duplicates: 0,
+        schedule: None,
     });
 }
 

@@ -32,6 +32,10 @@ struct JsonReport<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     schedule: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    states: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stopped: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     dropped_races: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     blocked: Option<Vec<JsonBlocked<'a>>>,
@@ -49,6 +53,8 @@ struct JsonRace<'a> {
     kind: &'static str,
     first: JsonSide<'a>,
     second: JsonSide<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    schedule: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -142,6 +148,8 @@ fn json(report: &Report) -> JsonReport<'_> {
         file: report.name(),
         output: &report.output,
         schedule: report.schedule.as_deref(),
+        states: report.exploration.as_ref().map(|exploration| exploration.states),
+        stopped: report.exploration.as_ref().and_then(|exploration| exploration.stopped.as_deref()),
         dropped_races: Some(report.dropped_races).filter(|&dropped| dropped > 0),
         blocked,
         errors,
@@ -165,6 +173,7 @@ fn races(report: &Report) -> Vec<JsonRace<'_>> {
                     kind: race.kind(),
                     first: side(report, &race.first),
                     second: side(report, &race.second),
+                    schedule: race.schedule.as_deref(),
                 });
             }
         }

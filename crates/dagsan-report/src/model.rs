@@ -121,6 +121,8 @@ pub struct Race {
     pub allocated: Option<Place>,
     /// How often the same two places raced on the same locations again.
     pub duplicates: u64,
+    /// The schedule that shows it, if it was not the default one.
+    pub schedule: Option<String>,
 }
 
 impl Race {
@@ -203,6 +205,8 @@ pub enum Verdict {
     Deadlock,
     /// No race was found, and there is no saying whether there is one.
     Error,
+    /// No race in the schedules that were run, and not all were.
+    NotExhausted,
 }
 
 impl Verdict {
@@ -213,6 +217,7 @@ impl Verdict {
             Verdict::Race => "race",
             Verdict::Deadlock => "deadlock",
             Verdict::Error => "error",
+            Verdict::NotExhausted => "not-exhausted",
         }
     }
 }
@@ -246,6 +251,19 @@ pub struct Stats {
     pub run_time: Duration,
 }
 
+/// How the schedules of a program with isolated sections or ewait were explored.
+#[derive(Debug, Clone, Default)]
+pub struct Exploration {
+    /// States between sections.
+    pub states: u64,
+    /// Runs that were given up because they led to what had been seen.
+    pub redundant: u64,
+    /// Do all sections commute, so that one run was enough?
+    pub commute: bool,
+    /// Why not all schedules were run, and what to do about it.
+    pub stopped: Option<String>,
+}
+
 /// What the author of a program expects of it.
 #[derive(Debug, Clone)]
 pub struct Expectation {
@@ -270,7 +288,9 @@ pub struct Report {
     pub has_ewait: bool,
     /// How many schedules were run.
     pub schedules: u64,
-    /// The schedule that the races are from, if it was not the default one.
+    /// How they were explored, if one was not enough.
+    pub exploration: Option<Exploration>,
+    /// The schedule in which the run ended as it did, if it was not the default one.
     pub schedule: Option<String>,
     /// How many tasks there were, the main one included.
     pub task_count: u64,
@@ -304,6 +324,7 @@ impl Report {
             has_isolated: false,
             has_ewait: false,
             schedules: 0,
+            exploration: None,
             schedule: None,
             task_count: 0,
             strand_count: 0,
@@ -327,12 +348,18 @@ impl Report {
     pub fn verdict(&self) -> Verdict {
         match self.end {
             _ if !self.races.is_empty() => Verdict::Race,
+            End::Finished if self.is_cut_short() => Verdict::NotExhausted,
             End::Finished => Verdict::RaceFree,
             End::Deadlock(_) => Verdict::Deadlock,
             End::Failed(_) | End::Rejected(_) | End::Unreadable(_) | End::Refused(_) | End::Broken(_) => {
                 Verdict::Error
             }
         }
+    }
+
+    /// Were schedules left out?
+    pub fn is_cut_short(&self) -> bool {
+        self.exploration.as_ref().is_some_and(|exploration| exploration.stopped.is_some())
     }
 
     /// The distinct racy locations, in the order in which they were found.

@@ -1,23 +1,37 @@
 //! One program: compile it, run it under the detector, and put what was found into a report.
 //!
+//! A program with isolated sections or ewait is run in all schedules that make a difference
+//! ([`crate::schedules`]), any other one once.
+//!
 //! A run that fails is repeated without static eliminations. These move checks to other places of the same
 //! strand, so a run that stops in the middle of one would show them before or after their accesses: what is found
 //! up to a failure must not depend on them.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use dagsan_core::graph::GraphBuilder;
-use dagsan_core::order::{self, Engine};
-use dagsan_core::{
-    AccessSet, Bytes, Consumer, Detector, Error, Event, Location, SiteId, Step, Strand, TaskId,
-};
-use dagsan_lang::{self as lang, CompileOptions, Elimination, Eliminations, Limits, Program, Run};
-use dagsan_report::graph::{Names, Picture};
-use dagsan_report::{
-    Blocked, Diagnostic, End, Failure, Join, Place, Race, Report, Side, Source, Stats, Task,
-};
+use dagsan_core::order::{self, Engine, Isolation};
+use dagsan_core::{AccessSet, Bytes, Consumer, Detector, Error, Event, Step, Strand};
+use dagsan_explore::{Replay, Schedule};
+use dagsan_lang::{CompileOptions, Eliminations, Limits, Program};
+use dagsan_report::graph::Picture;
+use dagsan_report::{End, Exploration, Report, Source, Stats};
+
+use crate::describe::{self, RunNames, Tasks};
+use crate::schedules;
+
+/// Which schedules to run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Schedules {
+    /// The serial depth-first one.
+    One,
+    /// All that make a difference, but not more than so many.
+    All(u64),
+    /// This one.
+    Replay(Schedule),
+}
 
 /// How to check.
 #[derive(Debug, Clone)]
@@ -25,6 +39,8 @@ pub struct Options {
     pub engine: &'static Engine,
     pub eliminations: Eliminations,
     pub limits: Limits,
+    pub schedules: Schedules,
+    pub max_time: Duration,
     pub stats: bool,
     pub graph: bool,
 }
@@ -66,25 +82,69 @@ fn compile_and_run(source: &Source, options: &Options, eliminations: Elimination
     let program = match Program::compile(source.text(), &compile) {
         Ok(program) => program,
         Err(found) => {
-            let found = found.into_iter().map(|found| diagnostic(source, found)).collect();
+            let found = found.into_iter().map(|found| describe::diagnostic(source, found)).collect();
             let report = Report::new(source.clone(), options.engine, End::Rejected(found));
             return Checked { report, picture: None };
         }
     };
     let compile_time = start.elapsed();
+    let explored = match options.schedules {
+        Schedules::All(most) => schedules::explore(source, &program, options, most),
+        Schedules::Replay(ref schedule) => schedules::replay(source, &program, options, schedule),
+        Schedules::One => None,
+    };
+    // A picture shows one run: the default one, or that of a schedule.
+    let single = match (&explored, options.graph) {
+        (Some(_), false) => None,
+        _ => Some(run_once(source, &program, options)),
+    };
+    let mut checked = match (explored, single) {
+        (Some(report), None) => Checked { report, picture: None },
+        (Some(report), Some(single)) => Checked { report, picture: single.picture },
+        (None, Some(single)) => single,
+        (None, None) => unreachable!("what is not explored is run once"),
+    };
+    if let Some(stats) = &mut checked.report.stats {
+        stats.compile_time = compile_time;
+    }
+    checked
+}
 
+fn run_once(source: &Source, program: &Program, options: &Options) -> Checked {
     let start = Instant::now();
     let mut observer = Observer::new(options);
-    let run = program.run(&options.limits, &mut observer);
+    let run = match &options.schedules {
+        Schedules::Replay(schedule) if program.has_choices() => {
+            let mut replay = Replay::new(schedule.clone());
+            program.run_scheduled(&options.limits, &mut observer, &mut replay)
+        }
+        _ => program.run(&options.limits, &mut observer),
+    };
     let finished = observer.detector.finish();
     let run_time = start.elapsed();
 
-    let mut report = report(source, options, &run, &observer);
+    let exclusive = options.engine.isolation == Isolation::MutualExclusion;
+    let mut tasks = Tasks::new(&run);
+    let mut report = Report::new(source.clone(), options.engine, describe::end(source, &run, &mut tasks));
+    report.schedules = 1;
+    report.task_count = run.tasks.len() as u64;
+    report.strand_count = run.strands.into();
+    (report.has_isolated, report.has_ewait) = (observer.isolated, observer.ewait);
+    report.output.clone_from(&run.output);
+    if observer.isolated && exclusive && schedules::commute(program, options) {
+        report.exploration = Some(Exploration { commute: true, ..Exploration::default() });
+    }
+    // A run that was broken off is no basis for a verdict, not even for a bad one.
+    if !matches!(report.end, End::Refused(_) | End::Broken(_)) {
+        report.races = describe::races(source, &run, &observer.detector, &mut tasks);
+        report.dropped_races = observer.detector.dropped_races();
+    }
+    report.tasks = tasks.mentioned;
     if let Err(error) = finished {
         report.end = End::Broken(error.to_string());
     }
     if options.stats {
-        report.stats = Some(Stats { compile_time, run_time, ..stats(&run, &observer.detector) });
+        report.stats = Some(Stats { run_time, ..describe::stats(&run, &observer.detector) });
     }
     let picture = observer.graph.map(|graph| {
         let names = RunNames { run: &run, source };
@@ -138,152 +198,6 @@ impl Consumer for Observer {
     }
 }
 
-fn report(source: &Source, options: &Options, run: &Run<'_>, observer: &Observer) -> Report {
-    let end = match &run.end {
-        lang::End::Finished => End::Finished,
-        lang::End::Failed(failure) => End::Failed(Failure {
-            task: failure.task.0,
-            place: place(source, failure.span),
-            message: failure.message.clone(),
-        }),
-        lang::End::Deadlock(blocked) => {
-            End::Deadlock(blocked.iter().map(|task| waiting(source, task)).collect())
-        }
-        lang::End::Refused(error @ (Error::Unsupported { .. } | Error::NotDepthFirst { .. })) => {
-            End::Refused(error.to_string())
-        }
-        lang::End::Refused(error) => End::Broken(error.to_string()),
-        lang::End::Stopped => End::Broken("the run was stopped, though nobody asked for it".to_owned()),
-    };
-    let mut report = Report::new(source.clone(), options.engine, end);
-    report.schedules = 1;
-    report.task_count = run.tasks.len() as u64;
-    report.strand_count = run.strands.into();
-    report.has_isolated = observer.isolated;
-    report.has_ewait = observer.ewait;
-    report.output.clone_from(&run.output);
-    // A run that was broken off is no basis for a verdict, not even for a bad one.
-    if !matches!(report.end, End::Refused(_) | End::Broken(_)) {
-        report.races = races(source, run, observer.detector.races());
-        report.dropped_races = observer.detector.dropped_races();
-    }
-    report.tasks = tasks(source, run, &report);
-    report
-}
-
-fn races(source: &Source, run: &Run<'_>, races: &[dagsan_core::Race]) -> Vec<Race> {
-    let mut places: HashMap<SiteId, Place> = HashMap::new();
-    let mut side = |access: &dagsan_core::Access| Side {
-        place: places.entry(access.site).or_insert_with(|| place(source, run.site_span(access.site))).clone(),
-        kind: access.kind,
-        task: access.task.0,
-        isolated: access.isolated,
-    };
-    let race = |race: &dagsan_core::Race| Race {
-        locations: run.location_names(race.location),
-        first: side(&race.first),
-        second: side(&race.second),
-        allocated: run.allocated_at(race.location).map(|span| place(source, span)),
-        duplicates: race.duplicates,
-    };
-    races.iter().map(race).collect()
-}
-
-/// The tasks that the report speaks of, with their ancestors.
-fn tasks(source: &Source, run: &Run<'_>, report: &Report) -> BTreeMap<u32, Task> {
-    let mut wanted: Vec<u32> =
-        report.races.iter().flat_map(|race| [race.first.task, race.second.task]).collect();
-    match &report.end {
-        End::Failed(failure) => wanted.push(failure.task),
-        End::Deadlock(blocked) => wanted.extend(blocked.iter().map(|task| task.task)),
-        _ => {}
-    }
-    let mut tasks = BTreeMap::new();
-    while let Some(number) = wanted.pop() {
-        if tasks.contains_key(&number) {
-            continue;
-        }
-        if let Some(info) = run.tasks.get(number as usize) {
-            let main = TaskId(number) == TaskId::MAIN;
-            let parent = (!main).then_some(info.parent.0);
-            let created = (!main).then(|| place(source, info.created));
-            let join = match info.kind {
-                "spawn" => Join::Sync,
-                "future" => Join::Get,
-                "post" => Join::Await,
-                _ => Join::Finish,
-            };
-            tasks.insert(number, Task { parent, what: describe(info), created, join });
-            wanted.extend(parent);
-        }
-    }
-    tasks
-}
-
-fn describe(task: &lang::TaskInfo) -> String {
-    match &task.procedure {
-        Some(procedure) if task.kind != "main" => format!("{} `{procedure}`", task.kind),
-        _ => task.kind.to_owned(),
-    }
-}
-
-fn stats(run: &Run<'_>, detector: &Detector) -> Stats {
-    let done = detector.stats();
-    let (order_memory, access_memory) = detector.memory();
-    Stats {
-        accesses: run.counts.accesses,
-        checks: run.counts.checks,
-        eliminated: Elimination::ALL.map(Elimination::name).into_iter().zip(run.counts.eliminated).collect(),
-        strands: done.strands,
-        quiescent_strands: done.quiescent_strands,
-        comparisons: done.checks,
-        queries: done.queries,
-        visits: detector.visits(),
-        order_memory,
-        access_memory,
-        ..Stats::default()
-    }
-}
-
-fn place(source: &Source, span: lang::Span) -> Place {
-    source.place(0, span.start as usize..span.end as usize)
-}
-
-fn waiting(source: &Source, blocked: &lang::Blocked) -> Blocked {
-    let place = place(source, blocked.span);
-    Blocked { task: blocked.task.0, place, waits_for: blocked.waits_for.clone() }
-}
-
-fn diagnostic(source: &Source, found: lang::Diagnostic) -> Diagnostic {
-    Diagnostic {
-        place: place(source, found.span),
-        message: found.message,
-        label: found.label,
-        others: found.others.into_iter().map(|(span, label)| (place(source, span), label)).collect(),
-        help: found.help,
-    }
-}
-
-/// The names for a picture.
-struct RunNames<'a> {
-    run: &'a Run<'a>,
-    source: &'a Source,
-}
-
-impl Names for RunNames<'_> {
-    fn task(&self, task: TaskId) -> String {
-        self.run.tasks.get(task.index()).map_or_else(String::new, describe)
-    }
-
-    fn locations(&self, location: Location) -> Vec<String> {
-        self.run.location_names(location)
-    }
-
-    fn line(&self, site: SiteId) -> Option<usize> {
-        Some(place(self.source, self.run.site_span(site)).line)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -295,6 +209,8 @@ mod tests {
             engine: order::default_engine(),
             eliminations: Eliminations::all(),
             limits: Limits::default(),
+            schedules: Schedules::One,
+            max_time: Duration::MAX,
             stats: false,
             graph: false,
         };

@@ -6,8 +6,10 @@ use anyhow::{Result, bail};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 use dagsan_core::order::{self, ENGINES, Engine};
+use dagsan_explore::Schedule;
 use dagsan_lang::{Elimination, Eliminations, Limits};
 
+use crate::check::Schedules;
 use crate::exit;
 
 /// The command line.
@@ -25,7 +27,8 @@ pub enum Action {
 
 /// Run task programs, and say for every schedule of their input whether they race
 ///
-/// A program is run once. Can two of its parallel tasks touch the same memory, one of them writing?
+/// Can two parallel tasks touch the same memory, one of them writing? One run decides, unless the program has
+/// isolated sections or ewait: then every schedule that makes a difference is run.
 #[derive(Debug, Args)]
 #[command(after_help = exit::HELP)]
 pub struct CheckArguments {
@@ -53,6 +56,23 @@ pub struct CheckArguments {
     /// Do without a static elimination of checks; may be repeated, and may be a list: a,b
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = eliminations())]
     pub no_elim: Vec<String>,
+
+    /// Which schedules to run, if the program has isolated sections or ewait: all that make a difference, the
+    /// serial one only, or at most so many
+    #[arg(long, value_name = "all|one|N", default_value = "all", value_parser = parse_schedules)]
+    pub schedules: Schedules,
+
+    /// Run the schedule that a report names
+    #[arg(long, value_name = "SCHEDULE", conflicts_with = "schedules")]
+    pub replay: Option<Schedule>,
+
+    /// Stop exploring schedules after so many seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
+    pub max_time: u64,
+
+    /// Stop exploring after so many schedules
+    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    pub max_schedules: u64,
 
     /// Stop a program after so many operations
     #[arg(long, value_name = "N", default_value_t = Limits::default().steps)]
@@ -102,7 +122,27 @@ impl GraphFile {
     }
 }
 
+fn parse_schedules(text: &str) -> Result<Schedules> {
+    match text {
+        "all" => Ok(Schedules::All(u64::MAX)),
+        "one" => Ok(Schedules::One),
+        number => match number.parse() {
+            Ok(number) if number > 0 => Ok(Schedules::All(number)),
+            _ => bail!("expected all, one or a number of schedules"),
+        },
+    }
+}
+
 impl CheckArguments {
+    /// The schedules to run.
+    pub fn schedules(&self) -> Schedules {
+        match (&self.replay, &self.schedules) {
+            (Some(schedule), _) => Schedules::Replay(schedule.clone()),
+            (None, Schedules::All(most)) => Schedules::All((*most).min(self.max_schedules)),
+            (None, other) => other.clone(),
+        }
+    }
+
     /// The static eliminations of checks that are left.
     pub fn eliminations(&self) -> Eliminations {
         if self.graph.is_some() || self.no_elim.iter().any(|name| name == ALL) {

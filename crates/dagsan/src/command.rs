@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anstream::{AutoStream, ColorChoice};
 use anyhow::{Context, Result, ensure};
@@ -32,6 +33,8 @@ pub fn run(arguments: &CheckArguments) -> Result<Code> {
         engine: arguments.engine,
         eliminations: arguments.eliminations(),
         limits: Limits { steps: arguments.max_steps, ..Limits::default() },
+        schedules: arguments.schedules(),
+        max_time: Duration::from_secs(arguments.max_time),
         stats: arguments.stats,
         graph: arguments.graph.is_some(),
     };

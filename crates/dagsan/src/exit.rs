@@ -12,6 +12,8 @@ pub enum Code {
     Clean,
     /// Not as expected.
     Unexpected,
+    /// No race found, and not all schedules were run.
+    NotExhausted,
     /// A deadlock or a run-time error.
     Failed,
     /// A race.
@@ -27,6 +29,7 @@ impl Code {
     pub fn of(report: &Report) -> Code {
         match (report.verdict(), &report.end) {
             (Verdict::Race, _) => Code::Race,
+            (Verdict::NotExhausted, _) => Code::NotExhausted,
             (_, End::Finished) => Code::Clean,
             (_, End::Failed(_) | End::Deadlock(_)) => Code::Failed,
             (_, End::Rejected(_) | End::Unreadable(_) | End::Refused(_)) => Code::Usage,
@@ -42,6 +45,7 @@ impl Code {
             Code::Usage => 2,
             Code::Failed => 65,
             Code::Race => 66,
+            Code::NotExhausted => 67,
             Code::Fault => 70,
         }
     }
@@ -56,8 +60,9 @@ Exit codes:
       or a construct that the engine does not support
   65  a deadlock or a run-time error of the program, and no race before it
   66  a race
+  67  no race found, but not all schedules were run (--max-time, --max-schedules, Ctrl-C)
   70  a fault of dagsan itself
-Of several files the worst code counts: 70, then 2, 66, 65, 0.";
+Of several files the worst code counts: 70, then 2, 66, 65, 67, 0.";
 
 #[cfg(test)]
 mod tests {
@@ -82,7 +87,7 @@ mod tests {
 
     #[test]
     fn the_worst_code_counts_in_the_order_that_the_help_gives() {
-        let from_best = [Code::Clean, Code::Failed, Code::Race, Code::Usage, Code::Fault];
+        let from_best = [Code::Clean, Code::NotExhausted, Code::Failed, Code::Race, Code::Usage, Code::Fault];
         assert!(from_best.is_sorted());
         let numbers: Vec<String> = from_best.iter().rev().map(|code| code.number().to_string()).collect();
         assert!(HELP.ends_with(&format!("{}, then {}.", numbers[0], numbers[1..].join(", "))));

@@ -81,6 +81,10 @@ pub(crate) enum Status {
 pub(crate) struct Task {
     pub(crate) status: Status,
     pub(crate) parent: u32,
+    /// How many tasks its parent had created before it.
+    pub(crate) birth: u32,
+    /// How many it has created.
+    pub(crate) children: u32,
     /// Which of the places that create tasks; [`NONE`] for the main task.
     pub(crate) site: u32,
     /// The finish that joins it.

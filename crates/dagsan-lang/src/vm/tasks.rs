@@ -63,7 +63,13 @@ impl Machine<'_, '_> {
 
     fn add_task(&mut self, running: Box<Running>, parent: u32, site: u32, finish: u32) -> u32 {
         let status = Status::Ready(running);
-        self.state.tasks.push(Task { status, parent, site, finish, sync: NONE, region: NONE });
+        // The main task is its own parent, and has none yet.
+        let birth = self.state.tasks.get_mut(parent as usize).map_or(0, |parent| {
+            parent.children += 1;
+            parent.children - 1
+        });
+        let task = Task { status, parent, birth, children: 0, site, finish, sync: NONE, region: NONE };
+        self.state.tasks.push(task);
         self.state.scopes[finish as usize].running += 1;
         self.state.alive += 1;
         self.state.tasks.len() as u32 - 1
@@ -172,10 +178,13 @@ impl Machine<'_, '_> {
         }
     }
 
-    /// What a scheduler can let happen next: sections to be entered, and tasks to be joined by ewait.
+    /// What a scheduler can let happen next: sections to be entered, and tasks to be joined by ewait. What the
+    /// serial depth-first order would do comes first.
     pub(super) fn choices(&self) -> Vec<Choice> {
         let mut choices = Vec::new();
-        for &task in &self.state.parked {
+        let mut parked: Vec<u32> = self.state.parked.iter().copied().collect();
+        parked.sort_by_cached_key(|&task| self.depth_first_place(task));
+        for task in parked {
             let Status::Blocked(running, wait) = &self.state.tasks[task as usize].status else { continue };
             // It will repeat the operation that it waits in.
             let span = self.span_before(running.pc + 1);
@@ -189,6 +198,20 @@ impl Machine<'_, '_> {
             }
         }
         choices
+    }
+
+    /// Where the task is in the serial depth-first order: which child of its parent, of its parent's parent, …,
+    /// outermost first. What a task does itself comes after the children it has created so far.
+    fn depth_first_place(&self, task: u32) -> Vec<u32> {
+        let mut place = vec![u32::MAX];
+        let mut at = task;
+        while at != 0 {
+            let Task { parent, birth, .. } = self.state.tasks[at as usize];
+            place.push(birth);
+            at = parent;
+        }
+        place.reverse();
+        place
     }
 
     /// Lets it happen.

@@ -48,6 +48,9 @@ pub fn render(report: &Report) -> String {
         out.push_str(&table(stats));
         out.push('\n');
     }
+    if let (Some(schedule), End::Failed(_) | End::Deadlock(_)) = (&report.schedule, &report.end) {
+        let _ = writeln!(out, "{}", again(report, schedule));
+    }
     for note in &report.notes {
         let _ = writeln!(out, "note: {note}");
     }
@@ -56,10 +59,16 @@ pub fn render(report: &Report) -> String {
     out
 }
 
+/// How to run a schedule again.
+fn again(report: &Report, schedule: &str) -> String {
+    format!("note: in schedule {schedule}; to see it again: dagsan check {} --replay {schedule}", report.name())
+}
+
 /// The style of the word for a verdict.
 pub fn verdict_style(verdict: Verdict) -> Style {
     let colour = match verdict {
         Verdict::RaceFree => AnsiColor::Green,
+        Verdict::NotExhausted => AnsiColor::Yellow,
         Verdict::Race | Verdict::Deadlock | Verdict::Error => AnsiColor::Red,
     };
     Style::new().bold().fg_color(Some(colour.into()))

@@ -81,6 +81,12 @@ fn show(report: &Report, group: &RaceGroup<'_>) -> String {
         say(&mut marks, allocated, format!("`{}` is made here", array(name)));
     }
     notes.extend(again(group, names.len()));
+    if let Some(schedule) = &race.schedule {
+        notes.push(format!(
+            "in schedule {schedule}; to see it again: dagsan check {} --replay {schedule}",
+            report.name()
+        ));
+    }
     let help = advice::next_step(report, race);
 
     let mut footer: Vec<Element<'_>> =

@@ -74,14 +74,33 @@ fn races(report: &Report) -> String {
         text += &format!(", and {} beyond those that are kept", report.dropped_races);
     }
     // An order of the sections that was seen is no assumption about the others: the race is real.
-    if report.has_isolated && report.isolation == Isolation::MutualExclusion {
+    if report.exploration.is_none() && report.has_isolated && report.isolation == Isolation::MutualExclusion {
         text += ", if isolated sections commute";
+    }
+    if let Some(stopped) = report.exploration.as_ref().and_then(|exploration| exploration.stopped.as_ref()) {
+        text += &format!("; {}", not_exhausted(report, stopped));
     }
     text
 }
 
+fn not_exhausted(report: &Report, stopped: &str) -> String {
+    format!("not all schedules were run: {} were, and {stopped}", report.schedules)
+}
+
 /// What a race-free run speaks for.
 fn scope(report: &Report) -> String {
+    if let Some(exploration) = &report.exploration {
+        return match &exploration.stopped {
+            Some(stopped) => format!("no race in what was seen; {}", not_exhausted(report, stopped)),
+            None if exploration.commute => {
+                "every schedule of this input: the isolated sections commute, one run is enough".to_owned()
+            }
+            None if report.schedules == 1 => {
+                "every schedule of this input: one order of the isolated sections is enough".to_owned()
+            }
+            None => format!("every schedule of this input; {} of them stand for all", report.schedules),
+        };
+    }
     with_conditions("every schedule of this input".to_owned(), " ", &conditions(report))
 }
 
@@ -90,6 +109,9 @@ fn with_conditions(text: String, separator: &str, conditions: &[&str]) -> String
 }
 
 fn conditions(report: &Report) -> Vec<&'static str> {
+    if report.exploration.is_some() {
+        return Vec::new();
+    }
     let isolated = match report.isolation {
         Isolation::Ordered => "in this order of the isolated sections",
         Isolation::MutualExclusion => "if isolated sections commute",

@@ -1,0 +1,229 @@
+//! All schedules of a program with isolated sections or ewait, and one report about them.
+//!
+//! With `dag` the exploration is reduced; other engines that read sections as ordered judge every order,
+//! one by one, as Algorithm 2 does. Engines that read them as mutual exclusion need the serial order: one run is
+//! what they can judge, and it is enough if the sections commute, which a reduced exploration
+//! finds out.
+
+use std::collections::HashSet;
+use std::io::IsTerminal;
+use std::num::NonZero;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dagsan_core::order::{self, Isolation};
+use dagsan_explore::{Limits, Reduction, Schedule, Seen, Stopped};
+use dagsan_lang::Program;
+use dagsan_report::{End, Exploration, Race, Report, Source, Stats};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::check::Options;
+use crate::describe::{self, Tasks};
+
+/// Set by Ctrl-C.
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// How many states are kept. A state with its choices takes some hundred bytes.
+const MAX_STATES: usize = 10_000_000;
+/// Progress is shown from then on.
+const SHOW_PROGRESS_AFTER: Duration = Duration::from_secs(1);
+
+/// From now on Ctrl-C ends an exploration, which then says what it has found; a second one ends the program.
+pub fn listen_for_interrupts() -> Result<(), ctrlc::Error> {
+    ctrlc::set_handler(|| {
+        // Relaxed: the flag is all there is to see.
+        if INTERRUPTED.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    })
+}
+
+/// Explores a program that has choices; `None` if it has none, or if the engine cannot judge more than one run.
+pub fn explore(source: &Source, program: &Program, options: &Options, most: u64) -> Option<Report> {
+    if !program.has_choices() {
+        return None;
+    }
+    match options.engine.isolation {
+        Isolation::Ordered => Some(run(source, program, options, most)),
+        Isolation::MutualExclusion => None,
+    }
+}
+
+/// Does the order of the isolated sections make no difference?
+pub fn commute(program: &Program, options: &Options) -> bool {
+    let limits = Limits { schedules: 1, ..limits(options, 1) };
+    let dag = order::default_engine();
+    let explored = dagsan_explore::explore(program, dag, Reduction::PartialOrder, &limits, &mut |_| {});
+    explored.is_ok_and(|explored| explored.independent && explored.stopped.is_none())
+}
+
+/// Runs the schedule that a report has named.
+pub fn replay(source: &Source, program: &Program, options: &Options, schedule: &Schedule) -> Option<Report> {
+    if !program.has_choices() || options.engine.isolation == Isolation::MutualExclusion {
+        return None;
+    }
+    let start = Instant::now();
+    let mut gathered = Gathered::new(source, options);
+    let (engine, reduction) = (options.engine, reduction(options));
+    let run = dagsan_explore::replay(program, engine, reduction, &options.limits, schedule, &mut |seen| {
+        gathered.add(&seen);
+    });
+    let mut report = gathered.report;
+    report.tasks = gathered.tasks.mentioned;
+    report.schedules = 1;
+    report.schedule = Some(schedule.to_string());
+    (report.has_isolated, report.has_ewait) = (program.has_isolated(), program.has_ewait());
+    if let Err(error) = run {
+        report.end = describe::refused(&error);
+    }
+    if let Some(stats) = &mut report.stats {
+        stats.run_time = start.elapsed();
+    }
+    Some(report)
+}
+
+/// The reduction has edges of its own, which are made for `dag`.
+fn reduction(options: &Options) -> Reduction {
+    match std::ptr::eq(options.engine, order::default_engine()) {
+        true => Reduction::PartialOrder,
+        false => Reduction::None,
+    }
+}
+
+fn limits(options: &Options, schedules: u64) -> Limits<'static> {
+    Limits {
+        run: options.limits.clone(),
+        schedules,
+        time: options.max_time,
+        states: MAX_STATES,
+        stop: &INTERRUPTED,
+        threads: thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN),
+    }
+}
+
+fn run(source: &Source, program: &Program, options: &Options, most: u64) -> Report {
+    let start = Instant::now();
+    let (limits, reduction) = (limits(options, most), reduction(options));
+    let mut gathered = Gathered::new(source, options);
+    let progress = Progress::new(source.name());
+    let explored = dagsan_explore::explore(program, options.engine, reduction, &limits, &mut |seen| {
+        progress.show(&seen);
+        gathered.add(&seen);
+    });
+    progress.clear();
+    let mut report = gathered.report;
+    report.tasks = gathered.tasks.mentioned;
+    match explored {
+        Err(error) => report.end = describe::refused(&error),
+        Ok(explored) => {
+            if explored.schedules == 1 {
+                report.schedule = None;
+                report.races.iter_mut().for_each(|race| race.schedule = None);
+            }
+            report.schedules = explored.schedules;
+            report.exploration = Some(Exploration {
+                states: explored.states,
+                redundant: explored.redundant,
+                commute: reduction == Reduction::PartialOrder && explored.independent,
+                stopped: explored.stopped.map(|stopped| describe_stop(stopped, options)),
+            });
+        }
+    }
+    if let Some(stats) = &mut report.stats {
+        stats.run_time = start.elapsed();
+    }
+    report
+}
+
+fn describe_stop(stopped: Stopped, options: &Options) -> String {
+    match stopped {
+        Stopped::Schedules => "that was the limit; raise it with --max-schedules".to_owned(),
+        Stopped::Time => {
+            let seconds = options.max_time.as_secs_f64();
+            format!("the time of {seconds} s was up; raise it with --max-time")
+        }
+        Stopped::States => "there is no room for more states; try fewer tasks or sections".to_owned(),
+        Stopped::Asked => "it was interrupted".to_owned(),
+    }
+}
+
+/// What the schedules have shown so far. The default schedule comes first.
+struct Gathered<'a> {
+    source: &'a Source,
+    options: &'a Options,
+    report: Report,
+    tasks: Tasks,
+    known: HashSet<(Vec<String>, std::ops::Range<usize>, std::ops::Range<usize>, &'static str)>,
+    first: bool,
+}
+
+impl<'a> Gathered<'a> {
+    fn new(source: &'a Source, options: &'a Options) -> Gathered<'a> {
+        let report = Report::new(source.clone(), options.engine, End::Finished);
+        Gathered { source, options, report, tasks: Tasks::default(), known: HashSet::new(), first: true }
+    }
+
+    fn add(&mut self, seen: &Seen<'_, '_>) {
+        let run = seen.run;
+        let first = std::mem::take(&mut self.first);
+        if first {
+            self.tasks = Tasks::new(run);
+            self.report.task_count = run.tasks.len() as u64;
+            self.report.strand_count = run.strands.into();
+            self.report.output.clone_from(&run.output);
+            if self.options.stats {
+                self.report.stats = Some(Stats { ..describe::stats(run, seen.detector) });
+            }
+        }
+        let schedule = Some(seen.schedule.to_string());
+        if matches!(self.report.end, End::Finished) {
+            self.report.end = describe::end(self.source, run, &mut self.tasks);
+            if !matches!(self.report.end, End::Finished) {
+                self.report.schedule.clone_from(&schedule);
+            }
+        }
+        self.report.dropped_races += seen.detector.dropped_races();
+        for mut race in describe::races(self.source, run, seen.detector, &mut self.tasks) {
+            let Race { locations, first, second, .. } = &race;
+            let key = (locations.clone(), first.place.span.clone(), second.place.span.clone(), race.kind());
+            if self.known.insert(key) {
+                race.schedule.clone_from(&schedule);
+                self.report.races.push(race);
+            }
+        }
+    }
+}
+
+/// A line on the terminal about an exploration that takes long.
+struct Progress {
+    bar: ProgressBar,
+    start: Instant,
+}
+
+impl Progress {
+    fn new(name: &str) -> Progress {
+        let bar = if std::io::stderr().is_terminal() { ProgressBar::no_length() } else { ProgressBar::hidden() };
+        if let Ok(style) = ProgressStyle::with_template("{prefix}: {msg}") {
+            bar.set_style(style);
+        }
+        bar.set_prefix(name.to_owned());
+        Progress { bar, start: Instant::now() }
+    }
+
+    fn show(&self, seen: &Seen<'_, '_>) {
+        let time = self.start.elapsed();
+        if time > SHOW_PROGRESS_AFTER {
+            let so_far = seen.so_far;
+            let rate = so_far.schedules as f64 / time.as_secs_f64();
+            self.bar.set_message(format!(
+                "{} schedules, {} states, {rate:.0} schedules/s; Ctrl-C ends it with what was found",
+                so_far.schedules, so_far.states
+            ));
+        }
+    }
+
+    fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+}

@@ -2,6 +2,7 @@
 
 mod lang;
 mod order;
+mod papers;
 mod script;
 mod shapes;
 
@@ -17,6 +18,8 @@ pub enum Bench {
     Order(order::Args),
     /// The task language: operations per second, and the slowdown by checks.
     Lang(lang::Args),
+    /// The tables of papers 002 and 003, their figures beside ours.
+    Papers(papers::Args),
 }
 
 /// Settings of the C library's allocator: memory that was freed is kept, and used again.
@@ -35,5 +38,6 @@ pub fn run(bench: &Bench) -> anyhow::Result<()> {
     match bench {
         Bench::Order(args) => order::run(args),
         Bench::Lang(args) => lang::run(args),
+        Bench::Papers(args) => papers::run(args),
     }
 }

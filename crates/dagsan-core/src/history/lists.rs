@@ -22,6 +22,9 @@ impl List {
     }
 }
 
+/// ```text
+///   len   [ number of records from here on : 31 bits | is one of them a write? ]
+/// ```
 #[derive(Clone, Copy)]
 struct Node {
     record: Record,
@@ -53,7 +56,13 @@ impl Lists {
 
     #[inline]
     pub(crate) fn len(&self, list: List) -> u32 {
-        self.nodes[list.0 as usize].len
+        self.nodes[list.0 as usize].len >> 1
+    }
+
+    /// Is there a write in it? A read need not look at a list of reads, which may be long.
+    #[inline]
+    pub(crate) fn has_write(&self, list: List) -> bool {
+        self.nodes[list.0 as usize].len & 1 == 1
     }
 
     pub(crate) fn iter(&self, mut list: List) -> impl Iterator<Item = Record> {
@@ -65,8 +74,9 @@ impl Lists {
     }
 
     pub(crate) fn cons(&mut self, record: Record, next: List) -> List {
-        let node = Node { record, next, len: self.len(next) + 1 };
-        self.nodes.push(node);
+        let write = record.is_write() || self.has_write(next);
+        let len = (self.len(next) + 1) << 1 | u32::from(write);
+        self.nodes.push(Node { record, next, len });
         List((self.nodes.len() - 1) as u32)
     }
 
@@ -151,6 +161,20 @@ mod tests {
         assert_eq!(strands(&lists, a), [4, 2]);
         assert_eq!(strands(&lists, b), [5, 2]);
         assert_eq!(lists.len(b), 2);
+    }
+
+    #[test]
+    fn a_list_knows_whether_it_has_a_write() {
+        let mut lists = Lists::new();
+        let reads = lists.cons(record(1), List::EMPTY);
+        let write = Record::new(StrandId(2), SiteId::new(0).unwrap(), AccessKind::Write, true);
+        let both = lists.cons(write, reads);
+        let more = lists.cons(record(3), both);
+        assert!(!lists.has_write(List::EMPTY) && !lists.has_write(reads));
+        assert!(lists.has_write(both) && lists.has_write(more));
+        assert_eq!(lists.len(more), 3);
+        let without = lists.without(more, |record| record.is_write());
+        assert!(!lists.has_write(without));
     }
 
     #[test]

@@ -200,8 +200,10 @@ impl History {
         if from.writer != Record::NO_WRITE {
             check(from.writer);
         }
-        for earlier in self.lists.iter(from.list) {
-            check(earlier);
+        if access.is_write() || self.lists.has_write(from.list) {
+            for earlier in self.lists.iter(from.list) {
+                check(earlier);
+            }
         }
         let to = if access.is_plain_write() {
             State { writer: access, list: List::EMPTY }

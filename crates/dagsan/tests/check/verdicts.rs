@@ -49,18 +49,18 @@ fn race_free_is_0() {
     directory.check(
         "check isolated.task",
         expect![[r#"
-        exit code 0
-        --- standard output
-        race-free: 4 tasks, 3 strands, every schedule of this input in this order of the isolated sections
-    "#]],
+            exit code 0
+            --- standard output
+            race-free: 4 tasks, 3 strands, every schedule of this input: the isolated sections commute, one run is enough
+        "#]],
     );
     directory.check(
         "check isolated.task --engine esp-bags",
         expect![[r#"
-        exit code 0
-        --- standard output
-        race-free: 4 tasks, 3 strands, every schedule of this input if isolated sections commute
-    "#]],
+            exit code 0
+            --- standard output
+            race-free: 4 tasks, 3 strands, every schedule of this input: the isolated sections commute, one run is enough
+        "#]],
     );
 }
 

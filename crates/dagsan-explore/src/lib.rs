@@ -25,7 +25,9 @@ mod observer;
 mod past;
 mod schedule;
 mod tree;
+mod witness;
 
 pub use explore::{Exploration, Limits, Reduction, Replay, Seen, Stopped, explore, replay};
 pub use observer::Observer;
 pub use schedule::{BadSchedule, Schedule};
+pub use witness::{Witness, witness};

@@ -121,7 +121,7 @@ pub fn generate(seed: u64, class: SourceClass) -> String {
 }
 
 /// What a run of a piece of program takes.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Cost {
     tasks: u64,
     sections: u64,
@@ -365,7 +365,8 @@ impl Generator {
         self.line("");
         self.braces("proc main()", |g| {
             g.initialise();
-            g.left = g.rng.u32(6..18);
+            // Sections are long already.
+            g.left = if g.class == SourceClass::Isolated { g.rng.u32(4..10) } else { g.rng.u32(6..18) };
             g.body.may_return = g.chance(0.1);
             match g.class {
                 SourceClass::Loops => g.few_tasks(),

@@ -25,15 +25,15 @@ use dagsan_core::{Consumer, SiteId};
 
 use compile::Mode;
 use compile::op::{Code, Op};
-pub use eliminate::{Elimination, Eliminations};
 use eliminate::Plan;
+pub use eliminate::{Elimination, Eliminations};
 use hir::Hir;
 pub use limits::Limits;
 pub use lines::Lines;
 pub use run::{Blocked, Counts, End, Failure, Run, TaskInfo};
-pub use schedule::{Choice, Scheduler};
+pub use schedule::{CellName, Choice, Point, Scheduler, TaskPath};
 pub use span::{Diagnostic, Span};
-use vm::Machine;
+use vm::{Gate, Machine};
 
 /// How a program is compiled.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,6 +108,21 @@ impl Program {
         let mut machine = Machine::new(&self.hir, &self.code, limits, consumer);
         let end = machine.run_scheduled(scheduler);
         Run::new(machine, end, &self.code, &self.plan, &self.lines)
+    }
+
+    /// Runs the program so that `second` comes before `first` if that can be, and says whether it was. The
+    /// program must have been compiled to count accesses.
+    pub fn run_reversed(
+        &self,
+        limits: &Limits,
+        scheduler: &mut dyn Scheduler,
+        (first, second): (Point, Point),
+    ) -> (Run<'_>, bool) {
+        let mut machine = Machine::new(&self.hir, &self.code, limits, None);
+        machine.gate = Some(Gate::new(first, second));
+        let end = machine.run_scheduled(scheduler);
+        let passed = machine.gate.as_ref().is_some_and(Gate::passed);
+        (Run::new(machine, end, &self.code, &self.plan, &self.lines), passed)
     }
 
     /// Does the program contain isolated sections or ewait, so that one run may not be enough?

@@ -10,7 +10,8 @@ pub struct Lines {
 impl Lines {
     /// The lines of `text`.
     pub fn new(text: &str) -> Lines {
-        let after_breaks = text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n').map(|(at, _)| at as u32 + 1);
+        let after_breaks =
+            text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n').map(|(at, _)| at as u32 + 1);
         Lines { text: text.to_owned(), starts: std::iter::once(0).chain(after_breaks).collect() }
     }
 

@@ -2,10 +2,13 @@
 
 use dagsan_core::{Error, Location, SiteId, TaskId};
 
+use crate::check::types::{Ty, Type};
+use crate::compile::FIRST_CELL;
 use crate::compile::op::Code;
 use crate::eliminate::{Elimination, Plan};
 use crate::hir::{AccessId, Hir};
 use crate::lines::Lines;
+use crate::schedule::{Point, TaskPath};
 use crate::span::Span;
 use crate::vm::{Machine, NONE, Names, State};
 
@@ -94,7 +97,13 @@ pub struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    pub(crate) fn new(machine: Machine<'a, '_>, end: End, code: &Code, plan: &Plan, lines: &'a Lines) -> Run<'a> {
+    pub(crate) fn new(
+        machine: Machine<'a, '_>,
+        end: End,
+        code: &Code,
+        plan: &Plan,
+        lines: &'a Lines,
+    ) -> Run<'a> {
         let (strands, counts) = (machine.strands(), counts(&machine, plan));
         let (hir, mut state) = (machine.hir, machine.state);
         let output = std::mem::take(&mut state.output);
@@ -128,6 +137,50 @@ impl<'a> Run<'a> {
     /// Where an access stands in the source.
     pub fn site_span(&self, site: SiteId) -> Span {
         self.hir.accesses.get(site.number() as usize).map_or(Span::default(), |access| access.span)
+    }
+
+    /// Which child of its parent a task is, of its parent's parent, …
+    pub fn path(&self, task: TaskId) -> TaskPath {
+        let mut path = Vec::new();
+        let mut at = task;
+        while let Some(info) = self.tasks.get(at.index()).filter(|_| at != TaskId::MAIN) {
+            path.push(info.birth);
+            at = info.parent;
+        }
+        path.reverse();
+        path
+    }
+
+    /// An access of `task` to the first cell of `location`, to be found again in another run.
+    pub fn point(&self, task: TaskId, site: SiteId, location: Location) -> Point {
+        Point { task: self.path(task), site, cell: self.names().stable(location) }
+    }
+
+    /// What numbers and truth values are in shared memory at the end: names and values.
+    pub fn memory(&self) -> Vec<(String, String)> {
+        let value = |ty: Ty, value: i64| match self.hir.types.get(ty) {
+            Type::Int | Type::Unknown => Some(value.to_string()),
+            Type::Bool => Some((value != 0).to_string()),
+            // References and handles are numbers that mean nothing outside of the run.
+            _ => None,
+        };
+        let cells = &self.state.cells;
+        let scalars = self.hir.shareds.iter().enumerate().filter_map(|(number, (name, ty))| {
+            Some((name.clone(), value(*ty, cells[FIRST_CELL as usize + number])?))
+        });
+        let mut memory: Vec<(String, String)> = scalars.collect();
+        for object in &self.state.objects {
+            let maker = &self.hir.makers[object.maker.index()];
+            if let (Some(name), Some(ty), false) = (&maker.name, maker.element, maker.is_new) {
+                let elements = &cells[object.base as usize..][..object.len as usize];
+                memory.extend(
+                    elements.iter().enumerate().filter_map(|(index, &element)| {
+                        Some((format!("{name}[{index}]"), value(ty, element)?))
+                    }),
+                );
+            }
+        }
+        memory
     }
 
     fn names(&self) -> Names<'_> {

@@ -90,7 +90,9 @@ fn accumulation(stmt: &Stmt) -> Option<(Group, [AccessId; 2])> {
 /// If `expr` reads what the statement writes: the read.
 fn same_place(stmt: &Stmt, expr: &Expr) -> Option<AccessId> {
     match (stmt, &expr.kind) {
-        (Stmt::WriteShared(written, ..), ExprKind::ReadShared(read, access)) if written == read => Some(*access),
+        (Stmt::WriteShared(written, ..), ExprKind::ReadShared(read, access)) if written == read => {
+            Some(*access)
+        }
         (Stmt::Store { array, index, .. }, ExprKind::Load(from, at, access))
             if same_value(array, from) && same_value(index, at) =>
         {

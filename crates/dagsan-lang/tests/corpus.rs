@@ -29,15 +29,20 @@ fn needs_other_runs(name: &str) -> bool {
 
 /// What engines see otherwise than the first line says: (program, engine, expectation).
 fn exceptions() -> Vec<(String, String, Expected)> {
-    let text = fs::read_to_string(corpus_directory().join("exceptions.txt")).expect("exceptions.txt can be read");
+    let text =
+        fs::read_to_string(corpus_directory().join("exceptions.txt")).expect("exceptions.txt can be read");
     let mut exceptions = Vec::new();
     for line in text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')) {
         let rule = line.split('#').next().unwrap_or_default();
         let mut words = rule.split_whitespace();
-        let (Some(program), Some(engines)) = (words.next(), words.next()) else { panic!("`{line}` is incomplete") };
+        let (Some(program), Some(engines)) = (words.next(), words.next()) else {
+            panic!("`{line}` is incomplete")
+        };
         let expected = words.collect::<Vec<_>>().join(" ");
         let expected = Expected::parse(&expected).unwrap_or_else(|| panic!("`{line}` is not understood"));
-        exceptions.extend(engines.split(',').map(|engine| (program.to_owned(), engine.to_owned(), expected.clone())));
+        exceptions.extend(
+            engines.split(',').map(|engine| (program.to_owned(), engine.to_owned(), expected.clone())),
+        );
     }
     exceptions
 }
@@ -55,7 +60,9 @@ fn every_engine_finds_what_is_expected() {
         for engine in ENGINES {
             let found = check(&case.source, engine, Eliminations::all());
             let result = match &found {
-                Ok(checked) if matches!(&checked.end, End::Refused(error) if may_refuse(engine, error)) => continue,
+                Ok(checked) if matches!(&checked.end, End::Refused(error) if may_refuse(engine, error)) => {
+                    continue;
+                }
                 Ok(checked) if needs_other_runs(&case.name) => {
                     let (end, expected) = (&checked.end, case.expected().names());
                     let fine = *end == End::Finished && checked.names.is_subset(&expected);

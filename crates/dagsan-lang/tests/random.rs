@@ -82,7 +82,11 @@ fn every_engine_agrees_with_the_oracle() {
         }
     }
     for (engine, (judged, racy)) in ENGINES.iter().zip(tally) {
-        assert!(judged > 20 && racy > 5, "`{}` judged only {judged} programs, {racy} of them racy", engine.name);
+        assert!(
+            judged > 20 && racy > 5,
+            "`{}` judged only {judged} programs, {racy} of them racy",
+            engine.name
+        );
     }
 }
 
@@ -112,10 +116,14 @@ fn sections_are_few_enough_to_try_all_orders_and_enough_to_matter() {
         let sections = replay(&recording, Sections::default()).expect("a recorded stream can be replayed").0;
         assert!(sections <= MAX_SECTIONS, "seed {seed} has {sections} sections\n{source}");
         several += u64::from(sections > 1);
-        let graph = replay(&recording, GraphBuilder::new()).expect("a recorded stream can be replayed").into_graph();
+        let graph =
+            replay(&recording, GraphBuilder::new()).expect("a recorded stream can be replayed").into_graph();
         let racy = |isolation| Oracle::new(&graph, isolation).racy_bytes();
         readings_differ += u64::from(racy(Isolation::Ordered) != racy(Isolation::MutualExclusion));
     }
     assert!(several > PROGRAMS / 2, "only {several} of {PROGRAMS} programs have several sections");
-    assert!(readings_differ > PROGRAMS / 20, "the reading of isolated matters in {readings_differ} programs only");
+    assert!(
+        readings_differ > PROGRAMS / 20,
+        "the reading of isolated matters in {readings_differ} programs only"
+    );
 }

@@ -14,24 +14,127 @@ use proptest::sample::select;
 use support::corpus;
 
 const TOKENS: &[&str] = &[
-    "shared", "promise", "region", "let", "var", "proc", "main", "(", ")", "{", "}", "[", "]", ";", ",", "=", "==",
-    "!=", "<", "<=", ">", ">=", "<-", "+", "-", "*", "/", "%", "!", "&&", "||", "..", "if", "else", "while", "for",
-    "forall", "forasync", "in", "async", "spawn", "future", "finish", "isolated", "sync", "set", "get", "post",
-    "then", "await", "ewait", "print", "assert", "skip", "return", "new", "len", "true", "false", "null", "x", "y",
-    "a", "f", "p", "r", "0", "1", "2", "7", "9223372036854775807", "\"text\"", "// note\n", "é", "\"", "@",
+    "shared",
+    "promise",
+    "region",
+    "let",
+    "var",
+    "proc",
+    "main",
+    "(",
+    ")",
+    "{",
+    "}",
+    "[",
+    "]",
+    ";",
+    ",",
+    "=",
+    "==",
+    "!=",
+    "<",
+    "<=",
+    ">",
+    ">=",
+    "<-",
+    "+",
+    "-",
+    "*",
+    "/",
+    "%",
+    "!",
+    "&&",
+    "||",
+    "..",
+    "if",
+    "else",
+    "while",
+    "for",
+    "forall",
+    "forasync",
+    "in",
+    "async",
+    "spawn",
+    "future",
+    "finish",
+    "isolated",
+    "sync",
+    "set",
+    "get",
+    "post",
+    "then",
+    "await",
+    "ewait",
+    "print",
+    "assert",
+    "skip",
+    "return",
+    "new",
+    "len",
+    "true",
+    "false",
+    "null",
+    "x",
+    "y",
+    "a",
+    "f",
+    "p",
+    "r",
+    "0",
+    "1",
+    "2",
+    "7",
+    "9223372036854775807",
+    "\"text\"",
+    "// note\n",
+    "é",
+    "\"",
+    "@",
 ];
 
 /// Pieces from which more of a soup gets through the parser.
 const PHRASES: &[&str] = &[
-    "proc main() {", "proc f(x) {", "shared x, a[4];", "promise p;", "region r;", "}", "{", "x = x + 1;", "a[x] = 1;",
-    "async {", "finish {", "forall i in 0..3 {", "for i in 0..3 {", "while x < 3 {", "if x == 0 {", "} else {",
-    "isolated {", "future g = f(1);", "get g;", "set p;", "get p;", "post r <- f(2) then v {", "await r;", "ewait r;",
-    "let y = new [3];", "y[1] = x;", "spawn f(3);", "sync;", "return;", "return x;", "print x;", "f(x);", "};",
+    "proc main() {",
+    "proc f(x) {",
+    "shared x, a[4];",
+    "promise p;",
+    "region r;",
+    "}",
+    "{",
+    "x = x + 1;",
+    "a[x] = 1;",
+    "async {",
+    "finish {",
+    "forall i in 0..3 {",
+    "for i in 0..3 {",
+    "while x < 3 {",
+    "if x == 0 {",
+    "} else {",
+    "isolated {",
+    "future g = f(1);",
+    "get g;",
+    "set p;",
+    "get p;",
+    "post r <- f(2) then v {",
+    "await r;",
+    "ewait r;",
+    "let y = new [3];",
+    "y[1] = x;",
+    "spawn f(3);",
+    "sync;",
+    "return;",
+    "return x;",
+    "print x;",
+    "f(x);",
+    "};",
 ];
 
 fn check_span(source: &str, span: Span, what: &str) -> Result<(), TestCaseError> {
     let (start, end) = (span.start as usize, span.end as usize);
-    prop_assert!(start <= end && source.get(start..end).is_some(), "{what} {start}..{end} is not in the text");
+    prop_assert!(
+        start <= end && source.get(start..end).is_some(),
+        "{what} {start}..{end} is not in the text"
+    );
     Ok(())
 }
 
@@ -103,8 +206,9 @@ fn tokens(source: &str) -> Vec<&str> {
     tokens
 }
 
-static SOURCES: LazyLock<Vec<String>> =
-    LazyLock::new(|| corpus().into_iter().map(|case| case.source).filter(|source| source.len() < 3_000).collect());
+static SOURCES: LazyLock<Vec<String>> = LazyLock::new(|| {
+    corpus().into_iter().map(|case| case.source).filter(|source| source.len() < 3_000).collect()
+});
 
 /// What is done to a token, by its place: places are taken modulo the number of tokens.
 #[derive(Debug, Clone)]
@@ -172,7 +276,8 @@ fn tokens_give_the_text_again() {
 
 #[test]
 fn deep_nesting_is_refused_or_runs() {
-    for (open, close) in [("(", ")"), ("{", "}"), ("!", ""), ("-", ""), ("if true {", "}"), ("async {", "}")] {
+    for (open, close) in [("(", ")"), ("{", "}"), ("!", ""), ("-", ""), ("if true {", "}"), ("async {", "}")]
+    {
         for depth in [10, 100, 10_000, 200_000] {
             let (opened, closed) = (open.repeat(depth), close.repeat(depth));
             let inside = if open.contains('{') { "" } else { "print " };

@@ -58,6 +58,7 @@ pub fn race(report: &mut Report, names: &[&str], first: (u32, Place), second: (u
         allocated: None,
         duplicates: 0,
         schedule: None,
+        witness: None,
     });
 }
 

@@ -15,7 +15,7 @@ use std::collections::HashSet;
 
 use serde::Serialize;
 
-use crate::model::{Blocked, Diagnostic, End, Place, Report, Side, Source, Stats};
+use crate::model::{Blocked, Diagnostic, End, Place, Report, Side, Source, Stats, Witness};
 use crate::text;
 
 #[derive(Serialize)]
@@ -55,6 +55,22 @@ struct JsonRace<'a> {
     second: JsonSide<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     schedule: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    witness: Option<JsonWitness<'a>>,
+}
+
+#[derive(Serialize)]
+struct JsonWitness<'a> {
+    /// Could both orders be run?
+    found: bool,
+    differences: Vec<JsonDifference<'a>>,
+}
+
+#[derive(Serialize)]
+struct JsonDifference<'a> {
+    what: &'a str,
+    first_before_second: &'a str,
+    second_before_first: &'a str,
 }
 
 #[derive(Serialize)]
@@ -174,11 +190,26 @@ fn races(report: &Report) -> Vec<JsonRace<'_>> {
                     first: side(report, &race.first),
                     second: side(report, &race.second),
                     schedule: race.schedule.as_deref(),
+                    witness: race.witness.as_ref().map(witness),
                 });
             }
         }
     }
     races
+}
+
+fn witness(witness: &Witness) -> JsonWitness<'_> {
+    let differences = match witness {
+        Witness::None => &[][..],
+        Witness::Differences(differences) => differences,
+    };
+    JsonWitness {
+        found: matches!(witness, Witness::Differences(_)),
+        differences: differences
+            .iter()
+            .map(|(what, one, other)| JsonDifference { what, first_before_second: one, second_before_first: other })
+            .collect(),
+    }
 }
 
 fn side<'a>(report: &'a Report, side: &Side) -> JsonSide<'a> {

@@ -13,5 +13,5 @@ pub mod text;
 
 pub use model::{
     Blocked, Diagnostic, End, Expectation, Exploration, Failure, Join, Place, Race, Report, Side, Source, Stats, Task,
-    Verdict,
+    Verdict, Witness,
 };

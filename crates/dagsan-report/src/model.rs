@@ -121,8 +121,20 @@ pub struct Race {
     pub allocated: Option<Place>,
     /// How often the same two places raced on the same locations again.
     pub duplicates: u64,
-    /// The schedule that shows it, if it was not the default one.
+    /// The schedule that shows it, if there are several.
     pub schedule: Option<String>,
+    /// What both orders of the two accesses lead to, if that was asked for.
+    pub witness: Option<Witness>,
+}
+
+/// What running the accesses of a race in both orders has shown.
+#[derive(Debug, Clone)]
+pub enum Witness {
+    /// One of the orders could not be had.
+    None,
+    /// What differs: its name, what it is if the first access comes first, and if the second does. Empty if
+    /// nothing differs.
+    Differences(Vec<(String, String, String)>),
 }
 
 impl Race {

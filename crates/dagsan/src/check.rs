@@ -19,8 +19,11 @@ use dagsan_lang::{CompileOptions, Eliminations, Limits, Program};
 use dagsan_report::graph::Picture;
 use dagsan_report::{End, Exploration, Report, Source, Stats};
 
-use crate::describe::{self, RunNames, Tasks};
+use crate::describe::{self, Points, RunNames, Tasks};
 use crate::schedules;
+
+/// So many pairs of places get a witness.
+const MAX_WITNESSES: usize = 20;
 
 /// Which schedules to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +46,7 @@ pub struct Options {
     pub max_time: Duration,
     pub stats: bool,
     pub graph: bool,
+    pub witness: bool,
 }
 
 /// What a check gives.
@@ -51,6 +55,15 @@ pub struct Checked {
     pub report: Report,
     /// The computation graph, if it was asked for and the program ran.
     pub picture: Option<Picture>,
+    /// The accesses of each race of the report.
+    points: Vec<Points>,
+}
+
+impl Checked {
+    /// Nothing but a report.
+    pub fn only(report: Report) -> Checked {
+        Checked { report, picture: None, points: Vec::new() }
+    }
 }
 
 /// Checks one program. A fault of ours becomes a report too: it must not keep other files from being checked.
@@ -72,7 +85,7 @@ fn guarded(source: &Source, options: &Options, check: impl FnOnce() -> Checked) 
         let message = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
         let message = message.or_else(|| panic.downcast_ref::<String>().cloned());
         let why = message.unwrap_or_else(|| "a panic".to_owned());
-        Checked { report: Report::new(source.clone(), options.engine, End::Broken(why)), picture: None }
+        Checked::only(Report::new(source.clone(), options.engine, End::Broken(why)))
     })
 }
 
@@ -83,8 +96,7 @@ fn compile_and_run(source: &Source, options: &Options, eliminations: Elimination
         Ok(program) => program,
         Err(found) => {
             let found = found.into_iter().map(|found| describe::diagnostic(source, found)).collect();
-            let report = Report::new(source.clone(), options.engine, End::Rejected(found));
-            return Checked { report, picture: None };
+            return Checked::only(Report::new(source.clone(), options.engine, End::Rejected(found)));
         }
     };
     let compile_time = start.elapsed();
@@ -99,15 +111,33 @@ fn compile_and_run(source: &Source, options: &Options, eliminations: Elimination
         _ => Some(run_once(source, &program, options)),
     };
     let mut checked = match (explored, single) {
-        (Some(report), None) => Checked { report, picture: None },
-        (Some(report), Some(single)) => Checked { report, picture: single.picture },
+        (Some((report, points)), single) => {
+            Checked { report, points, picture: single.and_then(|single| single.picture) }
+        }
         (None, Some(single)) => single,
         (None, None) => unreachable!("what is not explored is run once"),
     };
     if let Some(stats) = &mut checked.report.stats {
         stats.compile_time = compile_time;
     }
+    if options.witness {
+        find_witnesses(source, options, &mut checked);
+    }
     checked
+}
+
+/// Runs the accesses of races in both orders, once for each two places.
+fn find_witnesses(source: &Source, options: &Options, checked: &mut Checked) {
+    let compile = CompileOptions { eliminations: Eliminations::none(), checks: false, count: true };
+    let Ok(program) = Program::compile(source.text(), &compile) else { return };
+    let mut places = HashSet::new();
+    for (race, (first, second)) in checked.report.races.iter_mut().zip(&checked.points) {
+        if places.len() < MAX_WITNESSES && places.insert((first.site, second.site)) {
+            let schedule = race.schedule.as_ref().and_then(|text| text.parse().ok()).unwrap_or_default();
+            let witness = dagsan_explore::witness(&program, &options.limits, &schedule, (first, second));
+            race.witness = Some(describe::witness(witness));
+        }
+    }
 }
 
 fn run_once(source: &Source, program: &Program, options: &Options) -> Checked {
@@ -126,6 +156,7 @@ fn run_once(source: &Source, program: &Program, options: &Options) -> Checked {
     let exclusive = options.engine.isolation == Isolation::MutualExclusion;
     let mut tasks = Tasks::new(&run);
     let mut report = Report::new(source.clone(), options.engine, describe::end(source, &run, &mut tasks));
+    let mut points = Vec::new();
     report.schedules = 1;
     report.task_count = run.tasks.len() as u64;
     report.strand_count = run.strands.into();
@@ -136,7 +167,7 @@ fn run_once(source: &Source, program: &Program, options: &Options) -> Checked {
     }
     // A run that was broken off is no basis for a verdict, not even for a bad one.
     if !matches!(report.end, End::Refused(_) | End::Broken(_)) {
-        report.races = describe::races(source, &run, &observer.detector, &mut tasks);
+        (report.races, points) = describe::races(source, &run, &observer.detector, &mut tasks).into_iter().unzip();
         report.dropped_races = observer.detector.dropped_races();
     }
     report.tasks = tasks.mentioned;
@@ -152,7 +183,7 @@ fn run_once(source: &Source, program: &Program, options: &Options) -> Checked {
         let racing: HashSet<_> = races.flat_map(|race| [race.first.strand, race.second.strand]).collect();
         Picture::new(source.name(), graph.graph(), &names, &racing, options.engine.isolation)
     });
-    Checked { report, picture }
+    Checked { report, picture, points }
 }
 
 /// The detector, and what else wants to see the run.
@@ -213,6 +244,7 @@ mod tests {
             max_time: Duration::MAX,
             stats: false,
             graph: false,
+            witness: false,
         };
         let checked = guarded(&source, &options, || panic!("on purpose, in a test: {}", 7));
         assert!(matches!(checked.report.end, End::Broken(why) if why == "on purpose, in a test: 7"));

@@ -53,6 +53,10 @@ pub struct CheckArguments {
     #[arg(long, value_name = "FILE", value_parser = GraphFile::parse, conflicts_with = "expect")]
     pub graph: Option<GraphFile>,
 
+    /// For each race, run its two accesses in both orders and show what differs
+    #[arg(long)]
+    pub witness: bool,
+
     /// Do without a static elimination of checks; may be repeated, and may be a list: a,b
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = eliminations())]
     pub no_elim: Vec<String>,

@@ -37,12 +37,13 @@ pub fn run(arguments: &CheckArguments) -> Result<Code> {
         max_time: Duration::from_secs(arguments.max_time),
         stats: arguments.stats,
         graph: arguments.graph.is_some(),
+        witness: arguments.witness,
     };
     let mut exceptions = ExceptionFiles::default();
     let mut out = Output::new(arguments, inputs.several);
     let mut code = Code::Clean;
     for path in &inputs.files {
-        let Checked { mut report, picture } = check_file(path, &options);
+        let Checked { mut report, picture, .. } = check_file(path, &options);
         if arguments.expect {
             report.expectation = Some(exceptions.compare(path, &report)?);
         }
@@ -76,7 +77,7 @@ fn check_file(path: &Path, options: &Options) -> Checked {
         Ok(source) => check::check(&source, options),
         Err(why) => {
             let source = Source::new(path.display().to_string(), "");
-            Checked { report: Report::new(source, options.engine, End::Unreadable(why)), picture: None }
+            Checked::only(Report::new(source, options.engine, End::Unreadable(why)))
         }
     }
 }

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use dagsan_core::{Detector, Error, Location, SiteId, TaskId};
-use dagsan_lang::{self as lang, Elimination, Run};
+use dagsan_lang::{self as lang, Elimination, Point, Run};
 use dagsan_report::graph::Names;
-use dagsan_report::{Blocked, Diagnostic, End, Failure, Join, Place, Race, Side, Source, Stats, Task};
+use dagsan_report::{Blocked, Diagnostic, End, Failure, Join, Place, Race, Side, Source, Stats, Task, Witness};
 
 /// Tasks by numbers that mean the same in every schedule.
 ///
@@ -97,8 +97,16 @@ pub fn refused(error: &Error) -> End {
     }
 }
 
+/// The accesses of a race, to be found again in other schedules.
+pub type Points = (Point, Point);
+
 /// The races of a run.
-pub fn races(source: &Source, run: &Run<'_>, detector: &Detector, tasks: &mut Tasks) -> Vec<Race> {
+pub fn races(
+    source: &Source,
+    run: &Run<'_>,
+    detector: &Detector,
+    tasks: &mut Tasks,
+) -> Vec<(Race, Points)> {
     let mut places: HashMap<SiteId, Place> = HashMap::new();
     let mut side = |access: &dagsan_core::Access| Side {
         place: places.entry(access.site).or_insert_with(|| place(source, run.site_span(access.site))).clone(),
@@ -106,15 +114,34 @@ pub fn races(source: &Source, run: &Run<'_>, detector: &Detector, tasks: &mut Ta
         task: tasks.mention(source, run, access.task),
         isolated: access.isolated,
     };
-    let race = |race: &dagsan_core::Race| Race {
-        locations: run.location_names(race.location),
-        first: side(&race.first),
-        second: side(&race.second),
-        allocated: run.allocated_at(race.location).map(|span| place(source, span)),
-        duplicates: race.duplicates,
-        schedule: None,
+    let race = |race: &dagsan_core::Race| {
+        let point = |access: &dagsan_core::Access| run.point(access.task, access.site, race.location);
+        let points = (point(&race.first), point(&race.second));
+        let race = Race {
+            locations: run.location_names(race.location),
+            first: side(&race.first),
+            second: side(&race.second),
+            allocated: run.allocated_at(race.location).map(|span| place(source, span)),
+            duplicates: race.duplicates,
+            schedule: None,
+            witness: None,
+        };
+        (race, points)
     };
     detector.races().iter().map(race).collect()
+}
+
+/// What both orders of a race have shown.
+pub fn witness(witness: Option<dagsan_explore::Witness>) -> Witness {
+    let Some(found) = witness else { return Witness::None };
+    let mut differences = found.memory;
+    differences.extend(found.output.map(|(one, other)| ("output".to_owned(), quoted(&one), quoted(&other))));
+    differences.extend(found.end.map(|(one, other)| ("end".to_owned(), one, other)));
+    Witness::Differences(differences)
+}
+
+fn quoted(output: &str) -> String {
+    format!("{:?}", output.trim_end())
 }
 
 /// What the run and its detector did.

@@ -19,7 +19,7 @@ use dagsan_report::{End, Exploration, Race, Report, Source, Stats};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::check::Options;
-use crate::describe::{self, Tasks};
+use crate::describe::{self, Points, Tasks};
 
 /// Set by Ctrl-C.
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
@@ -40,7 +40,12 @@ pub fn listen_for_interrupts() -> Result<(), ctrlc::Error> {
 }
 
 /// Explores a program that has choices; `None` if it has none, or if the engine cannot judge more than one run.
-pub fn explore(source: &Source, program: &Program, options: &Options, most: u64) -> Option<Report> {
+pub fn explore(
+    source: &Source,
+    program: &Program,
+    options: &Options,
+    most: u64,
+) -> Option<(Report, Vec<Points>)> {
     if !program.has_choices() {
         return None;
     }
@@ -59,7 +64,12 @@ pub fn commute(program: &Program, options: &Options) -> bool {
 }
 
 /// Runs the schedule that a report has named.
-pub fn replay(source: &Source, program: &Program, options: &Options, schedule: &Schedule) -> Option<Report> {
+pub fn replay(
+    source: &Source,
+    program: &Program,
+    options: &Options,
+    schedule: &Schedule,
+) -> Option<(Report, Vec<Points>)> {
     if !program.has_choices() || options.engine.isolation == Isolation::MutualExclusion {
         return None;
     }
@@ -80,7 +90,7 @@ pub fn replay(source: &Source, program: &Program, options: &Options, schedule: &
     if let Some(stats) = &mut report.stats {
         stats.run_time = start.elapsed();
     }
-    Some(report)
+    Some((report, gathered.points))
 }
 
 /// The reduction has edges of its own, which are made for `dag`.
@@ -102,7 +112,7 @@ fn limits(options: &Options, schedules: u64) -> Limits<'static> {
     }
 }
 
-fn run(source: &Source, program: &Program, options: &Options, most: u64) -> Report {
+fn run(source: &Source, program: &Program, options: &Options, most: u64) -> (Report, Vec<Points>) {
     let start = Instant::now();
     let (limits, reduction) = (limits(options, most), reduction(options));
     let mut gathered = Gathered::new(source, options);
@@ -133,7 +143,7 @@ fn run(source: &Source, program: &Program, options: &Options, most: u64) -> Repo
     if let Some(stats) = &mut report.stats {
         stats.run_time = start.elapsed();
     }
-    report
+    (report, gathered.points)
 }
 
 fn describe_stop(stopped: Stopped, options: &Options) -> String {
@@ -154,6 +164,7 @@ struct Gathered<'a> {
     options: &'a Options,
     report: Report,
     tasks: Tasks,
+    points: Vec<Points>,
     known: HashSet<(Vec<String>, std::ops::Range<usize>, std::ops::Range<usize>, &'static str)>,
     first: bool,
 }
@@ -161,7 +172,7 @@ struct Gathered<'a> {
 impl<'a> Gathered<'a> {
     fn new(source: &'a Source, options: &'a Options) -> Gathered<'a> {
         let report = Report::new(source.clone(), options.engine, End::Finished);
-        Gathered { source, options, report, tasks: Tasks::default(), known: HashSet::new(), first: true }
+        Gathered { source, options, report, tasks: Tasks::default(), points: Vec::new(), known: HashSet::new(), first: true }
     }
 
     fn add(&mut self, seen: &Seen<'_, '_>) {
@@ -184,12 +195,13 @@ impl<'a> Gathered<'a> {
             }
         }
         self.report.dropped_races += seen.detector.dropped_races();
-        for mut race in describe::races(self.source, run, seen.detector, &mut self.tasks) {
+        for (mut race, points) in describe::races(self.source, run, seen.detector, &mut self.tasks) {
             let Race { locations, first, second, .. } = &race;
             let key = (locations.clone(), first.place.span.clone(), second.place.span.clone(), race.kind());
             if self.known.insert(key) {
                 race.schedule.clone_from(&schedule);
                 self.report.races.push(race);
+                self.points.push(points);
             }
         }
     }

@@ -64,7 +64,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     }
     if wanted(Table::States) {
         nakade::table_7_1(effort)?;
-        nakade::twelve(effort)?;
+        nakade::twelve()?;
     }
     if wanted(Table::OnTheFly) {
         nakade::table_7_2(effort)?;

@@ -1,7 +1,7 @@
 //! Values, indices in range, conditions, calls.
 
 use super::scope::{Kind, Perm, Var};
-use super::{Generator, Proc, SHORTEST};
+use super::{Cost, Generator, Proc, SHORTEST};
 
 impl Generator {
     /// An index from 0 to `len - 1`; rarely one that is out of range.
@@ -15,10 +15,12 @@ impl Generator {
         }
     }
 
-    /// An index that depends on shared memory, or on what a procedure returns.
+    /// An index that depends on shared memory, or on what a procedure returns. The procedure starts nothing: the
+    /// text of a place may be written more than once.
     fn value_index(&mut self, len: i64) -> String {
-        let value = match self.pick(&["", "", "-"]) {
-            Some("-") => self.small(),
+        let procs = self.callable(|proc| proc.returns && proc.cost == Cost::default());
+        let value = match self.pick(&procs) {
+            Some(proc) if self.chance(0.25) => self.call(&proc),
             _ => self.read(),
         };
         self.wrap(&value, len)

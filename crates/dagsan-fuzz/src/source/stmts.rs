@@ -371,7 +371,8 @@ impl Generator {
         if !self.can_repeat(10) {
             return false;
         }
-        let (i, value) = (self.name("i"), self.int());
+        let (i, mut value) = (self.name("i"), String::new());
+        self.repeated(10, |g| value = g.int());
         let line = match self.rng.u32(0..3) {
             0 => format!("for {i} in 0..len({array}) {{ {array}[{i}] = {value}; }}"),
             1 => format!("for {i} in 0..len({array}) {{ {array}[len({array}) - 1 - {i}] = {i}; }}"),

@@ -111,7 +111,9 @@ impl Checker<'_> {
         if let Some(before) = scope.insert(name.text.clone(), id) {
             let span = self.local(before).span;
             let message = format!("a second variable called `{}` in one block", name.text);
-            self.error(Diagnostic::new(name.span, message, "the name is taken").other(span, "first one here"));
+            self.error(
+                Diagnostic::new(name.span, message, "the name is taken").other(span, "first one here"),
+            );
         }
         id
     }
@@ -151,7 +153,12 @@ impl Checker<'_> {
     }
 
     /// Ends the innermost body. A procedure's number is known; a block gets the next one.
-    pub(super) fn close_body(&mut self, id: Option<BodyId>, block: Vec<Stmt>, end: Span) -> (BodyId, Vec<Expr>) {
+    pub(super) fn close_body(
+        &mut self,
+        id: Option<BodyId>,
+        block: Vec<Stmt>,
+        end: Span,
+    ) -> (BodyId, Vec<Expr>) {
         let context = self.contexts.pop().expect("the body was opened");
         let body = Body {
             name: context.name,

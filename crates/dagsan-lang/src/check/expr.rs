@@ -60,7 +60,7 @@ impl Checker<'_> {
             ast::ExprKind::New(length) => {
                 let length = self.expect(Types::INT, length);
                 let element = self.types.unknown();
-                let maker = self.add_maker(None, span, true);
+                let maker = self.add_maker(None, span, true, Some(element));
                 (ExprKind::New(Box::new(length), maker), self.types.add(Type::Array(element)))
             }
             ast::ExprKind::Get(handle) => {
@@ -177,7 +177,7 @@ impl Checker<'_> {
     pub(super) fn new_promise(&mut self, name: &Name, length: Option<&ast::Expr>) -> (Expr, Ty) {
         let gives = self.types.unknown();
         let promise = self.types.add(Type::Handle { sort: Types::PROMISE, gives });
-        let maker = self.add_maker(Some(name), name.span, false);
+        let maker = self.add_maker(Some(name), name.span, false, None);
         let (kind, ty) = match length {
             None => (ExprKind::NewPromise(maker), promise),
             Some(length) => {

@@ -61,7 +61,7 @@ struct Checker<'a> {
     types: Types,
     globals: FxHashMap<String, (Global, Span)>,
     procs: FxHashMap<String, Signature>,
-    shareds: Vec<String>,
+    shareds: Vec<(String, Ty)>,
     fixeds: u32,
     bodies: Vec<Option<Body>>,
     setup: BodyId,
@@ -140,7 +140,7 @@ impl<'a> Checker<'a> {
     }
 
     fn add_shared(&mut self, name: &Name, ty: Ty) -> SharedId {
-        self.shareds.push(name.text.clone());
+        self.shareds.push((name.text.clone(), ty));
         let id = SharedId(self.shareds.len() as u32 - 1);
         self.enter_global(name, Global::Shared(id, ty));
         id
@@ -153,8 +153,8 @@ impl<'a> Checker<'a> {
         id
     }
 
-    fn add_maker(&mut self, name: Option<&Name>, span: Span, is_new: bool) -> MakerId {
-        self.makers.push(Maker { name: name.map(|name| name.text.clone()), span, is_new });
+    fn add_maker(&mut self, name: Option<&Name>, span: Span, is_new: bool, element: Option<Ty>) -> MakerId {
+        self.makers.push(Maker { name: name.map(|name| name.text.clone()), span, is_new, element });
         MakerId(self.makers.len() as u32 - 1)
     }
 
@@ -213,7 +213,7 @@ impl<'a> Checker<'a> {
                 let length = self.expect(Types::INT, length);
                 let element = self.types.unknown();
                 let ty = self.types.add(Type::Array(element));
-                let maker = self.add_maker(Some(name), name.span, false);
+                let maker = self.add_maker(Some(name), name.span, false, Some(element));
                 let id = self.add_fixed(name, Some(ty));
                 let kind = hir::ExprKind::New(Box::new(length), maker);
                 setup.push(hir::Stmt::Fix(id, hir::Expr { kind, span: name.span }));
@@ -252,7 +252,8 @@ impl<'a> Checker<'a> {
     /// If a body can end without `return`, it gives nothing.
     fn check_result(&mut self, body: &ast::Block, result: Ty) {
         if stmt::falls_through(body) && !self.types.unify(result, Types::NOTHING) {
-            let message = format!("this must return {}, but can end without `return`", self.types.describe(result));
+            let message =
+                format!("this must return {}, but can end without `return`", self.types.describe(result));
             let span = closing_brace(body.span);
             self.error(Diagnostic::new(span, message, "expected a `return` before this"));
         }
@@ -328,7 +329,9 @@ impl<'a> Checker<'a> {
                 let label = match need {
                     Need::Value => "this gives no value".to_owned(),
                     Need::Printable => format!("this is {found}"),
-                    Need::Nullable => format!("this would be {found}; null is a reference, promise or future"),
+                    Need::Nullable => {
+                        format!("this would be {found}; null is a reference, promise or future")
+                    }
                 };
                 self.error(Diagnostic::new(span, message, label));
             }

@@ -136,9 +136,10 @@ impl Checker<'_> {
                     self.same(local.ty, ty, value.span);
                     out.push(Stmt::Assign(id, new));
                 } else {
-                    let diagnostic = Diagnostic::new(span, format!("`{name}` cannot be assigned to"), "it is fixed")
-                        .other(local.span, "declared here")
-                        .help("what changes is declared by `var`");
+                    let diagnostic =
+                        Diagnostic::new(span, format!("`{name}` cannot be assigned to"), "it is fixed")
+                            .other(local.span, "declared here")
+                            .help("what changes is declared by `var`");
                     self.error(diagnostic);
                 }
             }
@@ -243,7 +244,8 @@ impl Checker<'_> {
         let found = self.task_call(call);
         let then = then.map(|(name, block)| {
             if let Some(RegionRef::Fixed(_)) = region_ref {
-                let message = format!("`{}` is a global region: its tasks have no return handlers", region.text);
+                let message =
+                    format!("`{}` is a global region: its tasks have no return handlers", region.text);
                 let diagnostic = Diagnostic::new(name.span, message, "")
                     .help("a handler runs in the body that posts and awaits: declare the region there");
                 self.error(diagnostic);

@@ -157,7 +157,8 @@ impl<'a> BodyCompiler<'a> {
             match (array, self.hir.accesses[access.index()].target) {
                 (Some(array), _) => {
                     let (array, start) = (self.value(array), self.value(start));
-                    let dimensions = dimensions.iter().map(|(step, count)| (self.value(step), self.value(count)));
+                    let dimensions =
+                        dimensions.iter().map(|(step, count)| (self.value(step), self.value(count)));
                     let dimensions = dimensions.collect();
                     self.code.summaries.push(Summary { array, start, dimensions, access: *access });
                     self.emit(Op::Summary(self.code.summaries.len() as u32 - 1), span);

@@ -127,7 +127,8 @@ impl Plan {
         }
         if chosen.contains(Elimination::ReadOnly) {
             let access = |access: AccessId| hir.accesses[access.index()];
-            let written: FxHashSet<Target> = parallel().map(access).filter(|a| a.write).map(|a| a.target).collect();
+            let written: FxHashSet<Target> =
+                parallel().map(access).filter(|a| a.write).map(|a| a.target).collect();
             let reads = all().filter(|&id| !access(id).write && !written.contains(&access(id).target));
             plan.eliminate(Elimination::ReadOnly, reads);
         }

@@ -12,7 +12,9 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::effects::{Effects, stmt_event};
-use crate::hir::{AccessId, Binary, Body, Expr, ExprKind, FixedId, Hir, LocalId, SharedId, Stmt, Unary, visit};
+use crate::hir::{
+    AccessId, Binary, Body, Expr, ExprKind, FixedId, Hir, LocalId, SharedId, Stmt, Unary, visit,
+};
 
 /// The accesses that another check of the same strand covers.
 pub fn subsumed(hir: &Hir, effects: &Effects) -> Vec<AccessId> {
@@ -289,7 +291,9 @@ impl Backward<'_> {
             written.clear();
         }
         match stmt {
-            Stmt::WriteShared(_, _, access) | Stmt::Store { access, .. } => self.access(*access, &mut written),
+            Stmt::WriteShared(_, _, access) | Stmt::Store { access, .. } => {
+                self.access(*access, &mut written)
+            }
             Stmt::If(_, then, other) => {
                 let then = self.block(then, written.clone());
                 let other = self.block(other, written);

@@ -65,8 +65,8 @@ index!(
 pub struct Hir {
     /// All bodies; those of procedures first, in the order of the text.
     pub bodies: Vec<Body>,
-    /// The shared scalars.
-    pub shareds: Vec<String>,
+    /// The shared scalars: names and types.
+    pub shareds: Vec<(String, Ty)>,
     /// How many fixed globals there are.
     pub fixeds: u32,
     /// Runs before `main`: gives the globals their values.
@@ -129,6 +129,8 @@ pub struct Maker {
     pub span: Span,
     /// Is it `new`, whose arrays need a place to be recognised by?
     pub is_new: bool,
+    /// What the elements of its arrays are.
+    pub element: Option<Ty>,
 }
 
 /// How a task is made.

@@ -110,7 +110,9 @@ impl Lexer<'_> {
             self.push(kind, len);
         } else {
             let strange = leading(rest, |c| {
-                !c.is_whitespace() && !c.is_ascii_alphanumeric() && Kind::mark(c.encode_utf8(&mut [0; 4])).is_none()
+                !c.is_whitespace()
+                    && !c.is_ascii_alphanumeric()
+                    && Kind::mark(c.encode_utf8(&mut [0; 4])).is_none()
             });
             let span = self.span(self.at + strange.len());
             let shown: String = strange.chars().take(20).collect();
@@ -128,7 +130,11 @@ impl Lexer<'_> {
                 if digits.bytes().all(|byte| byte.is_ascii_digit()) {
                     self.error(span, "this number is too large", "the largest is 9223372036854775807");
                 } else {
-                    self.error(span, "this is not a number", "numbers are decimal; a name starts with a letter");
+                    self.error(
+                        span,
+                        "this is not a number",
+                        "numbers are decimal; a name starts with a letter",
+                    );
                 }
                 0
             }

@@ -78,7 +78,11 @@ impl Parser<'_> {
 
     fn unexpected(&mut self, span: Span, wanted: &str) -> Failed {
         let found = self.peek().describe();
-        self.error(Diagnostic::new(span, format!("expected {wanted}, found {found}"), format!("expected {wanted}")))
+        self.error(Diagnostic::new(
+            span,
+            format!("expected {wanted}, found {found}"),
+            format!("expected {wanted}"),
+        ))
     }
 
     fn error(&mut self, diagnostic: Diagnostic) -> Failed {
@@ -219,7 +223,8 @@ impl Parser<'_> {
         }
         self.nesting += 1;
         let mut stmts = Vec::new();
-        while !matches!(self.peek(), Kind::CloseBrace | Kind::End) {
+        // A procedure cannot begin inside a block: a brace is missing, and will be asked for.
+        while !matches!(self.peek(), Kind::CloseBrace | Kind::End | Kind::Proc) {
             let before = self.at;
             match self.stmt() {
                 Ok(stmt) => stmts.push(stmt),
@@ -479,7 +484,9 @@ mod tests {
 
     #[test]
     fn every_error_is_reported_and_parsing_goes_on() {
-        let found = errors("shared x = ; proc main() { let = 4; x = 1 async { y 2; } if { } 5; } proc g() { skip; } }");
+        let found = errors(
+            "shared x = ; proc main() { let = 4; x = 1 async { y 2; } if { } 5; } proc g() { skip; } }",
+        );
         let expected = [
             "expected an expression, found `;` at \";\"",
             "expected a name, found `=` at \"=\"",

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use dagsan_core::{AccessKind, Event, TaskId};
 
 use super::memory::parts;
-use super::state::{Frame, NONE, Running};
+use super::state::{Frame, NONE, Running, Wait};
 use super::tasks::{Outcome, Pause};
 use super::{Machine, Stop, fail};
 use crate::compile::op::{Op, Piece, Reg};
@@ -204,7 +204,16 @@ impl Machine<'_, '_> {
                     self.trace.access(u64::from(cell), 1, kind, access);
                 }
                 Op::Summary(number) => self.summary(&code.summaries[number as usize], stack, base),
-                Op::Count(access) => self.count(access),
+                Op::Count(access) => {
+                    if self.gate.is_some()
+                        && let Some(cell) = attempt!(self.cell_of(ops[pc], &stack[base..]))
+                        && self.at_gate(task, access, cell)
+                    {
+                        pc -= 1;
+                        leave!(Ok(Pause::Blocked(Wait::Gate)));
+                    }
+                    self.count(access);
+                }
                 Op::Len(d, a) => {
                     if reg!(a) == 0 {
                         leave!(fail("this reference is null"));
@@ -245,7 +254,8 @@ impl Machine<'_, '_> {
                 Op::FrameEnd => attempt!(self.event(Event::FrameEnd { task: TaskId(task) })),
 
                 Op::Start(d, first, site) => {
-                    let child = attempt!(self.start_with(task, running, site, &stack[base + first as usize..], None));
+                    let child =
+                        attempt!(self.start_with(task, running, site, &stack[base + first as usize..], None));
                     reg!(d) = i64::from(child) + 1;
                     leave!(Ok(Pause::Started(child)));
                 }

@@ -8,6 +8,7 @@ use super::{Machine, Stop, fail};
 use crate::compile::FIRST_CELL;
 use crate::compile::op::{Reg, Summary};
 use crate::hir::{Hir, MakerId};
+use crate::schedule::CellName;
 use crate::span::Span;
 
 /// References have 31 bits for the base: they must not look negative.
@@ -24,7 +25,11 @@ impl Machine<'_, '_> {
     #[inline]
     pub(super) fn cell(&self, reference: i64, index: i64) -> Result<usize, Stop> {
         let (base, len) = parts(reference);
-        if (index as u64) < len { Ok((base + index as u64) as usize) } else { self.bad_index(reference, index) }
+        if (index as u64) < len {
+            Ok((base + index as u64) as usize)
+        } else {
+            self.bad_index(reference, index)
+        }
     }
 
     #[cold]
@@ -161,7 +166,21 @@ impl Names<'_> {
             };
         }
         let scalar = cell.checked_sub(FIRST_CELL).and_then(|shared| self.hir.shareds.get(shared as usize));
-        scalar.cloned().unwrap_or_else(|| format!("cell {cell}"))
+        scalar.map(|(name, _)| name.clone()).unwrap_or_else(|| format!("cell {cell}"))
+    }
+
+    /// The first cell of a location, in words for every schedule.
+    pub(crate) fn stable(&self, location: Location) -> CellName {
+        let address = location.addresses().next().unwrap_or(0);
+        self.stable_cell((address / CELL_BYTES) as u32)
+    }
+
+    /// A cell, in words for every schedule.
+    pub(crate) fn stable_cell(&self, cell: u32) -> CellName {
+        match self.state.object_at(cell) {
+            Some(object) => CellName { maker: Some(object.maker.0), index: cell - object.base },
+            None => CellName { maker: None, index: cell },
+        }
     }
 
     /// Where the array of a location was made by `new`.

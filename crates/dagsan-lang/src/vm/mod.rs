@@ -4,6 +4,7 @@
 //! next, who waits and who is woken, `trace` what the core hears of it.
 
 mod execute;
+mod gate;
 mod memory;
 mod state;
 mod tasks;
@@ -17,6 +18,7 @@ use crate::limits::Limits;
 use crate::run::{Blocked, End, Failure};
 use crate::schedule::Scheduler;
 use crate::span::Span;
+pub(crate) use gate::Gate;
 pub(crate) use memory::Names;
 pub(crate) use state::{NONE, State};
 use state::{Running, Status, Task};
@@ -55,7 +57,10 @@ pub(crate) struct Machine<'p, 'c> {
     pub(crate) counts: Vec<u64>,
     /// Does a scheduler decide the order of isolated sections, and what ewait joins?
     scheduled: bool,
-    /// What tasks that ended have left, to be used again.
+    /// Two accesses to be made in a certain order.
+    pub(crate) gate: Option<Gate>,
+    /// What tasks that ended have left, to be used again. Boxed, as tasks have them.
+    #[expect(clippy::vec_box)]
     pool: Vec<Box<Running>>,
 }
 
@@ -75,6 +80,7 @@ impl<'p, 'c> Machine<'p, 'c> {
             steps: 0,
             counts: vec![0; hir.accesses.len()],
             scheduled: false,
+            gate: None,
             pool: Vec::new(),
         };
         machine.start_main();
@@ -95,6 +101,9 @@ impl<'p, 'c> Machine<'p, 'c> {
             }
             let choices = self.choices();
             if choices.is_empty() {
+                if self.open_gate() {
+                    continue;
+                }
                 return self.rest();
             }
             match scheduler.choose(&choices).and_then(|number| choices.get(number)) {

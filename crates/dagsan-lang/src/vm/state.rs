@@ -64,6 +64,8 @@ pub(crate) enum Wait {
     Ewait(u32),
     /// Its turn to enter an isolated section, under a scheduler.
     Section,
+    /// Another task's access, for a witness.
+    Gate,
 }
 
 #[derive(Debug, Clone)]

@@ -188,11 +188,16 @@ impl Machine<'_, '_> {
             let Status::Blocked(running, wait) = &self.state.tasks[task as usize].status else { continue };
             // It will repeat the operation that it waits in.
             let span = self.span_before(running.pc + 1);
-            let choice = |joins| Choice { task: TaskId(task), joins, span };
+            let choice = |joins: Option<u32>| Choice {
+                task: TaskId(task),
+                joins: joins.map(TaskId),
+                names: (self.path(task), joins.map(|joined| self.path(joined))),
+                span,
+            };
             match *wait {
                 Wait::Ewait(region) => {
                     let ended = &self.state.regions[region as usize].ended;
-                    choices.extend(ended.iter().map(|&joined| choice(Some(TaskId(joined)))));
+                    choices.extend(ended.iter().map(|&joined| choice(Some(joined))));
                 }
                 _ => choices.push(choice(None)),
             }
@@ -200,17 +205,11 @@ impl Machine<'_, '_> {
         choices
     }
 
-    /// Where the task is in the serial depth-first order: which child of its parent, of its parent's parent, …,
-    /// outermost first. What a task does itself comes after the children it has created so far.
+    /// Where the task is in the serial depth-first order. What a task does itself comes after the children that it
+    /// has created so far.
     fn depth_first_place(&self, task: u32) -> Vec<u32> {
-        let mut place = vec![u32::MAX];
-        let mut at = task;
-        while at != 0 {
-            let Task { parent, birth, .. } = self.state.tasks[at as usize];
-            place.push(birth);
-            at = parent;
-        }
-        place.reverse();
+        let mut place = self.path(task);
+        place.push(u32::MAX);
         place
     }
 
@@ -224,7 +223,7 @@ impl Machine<'_, '_> {
         self.wake(task);
     }
 
-    fn wake(&mut self, task: u32) {
+    pub(super) fn wake(&mut self, task: u32) {
         let status = std::mem::replace(&mut self.task(task).status, Status::Current);
         let Status::Blocked(running, _) = status else { unreachable!("only a blocked task is woken") };
         self.task(task).status = Status::Ready(running);
@@ -293,14 +292,21 @@ impl Machine<'_, '_> {
 
     fn not_isolated(&self, running: &Running, what: &str) -> Result<(), Stop> {
         if running.isolated > 0 {
-            return fail(format!("`{what}` inside an isolated section: a section cannot create or wait for tasks"));
+            return fail(format!(
+                "`{what}` inside an isolated section: a section cannot create or wait for tasks"
+            ));
         }
         Ok(())
     }
 
     // ---- promises and futures --------------------------------------------------------------------
 
-    pub(super) fn new_promise(&mut self, task: u32, maker: MakerId, element: Option<u32>) -> Result<i64, Stop> {
+    pub(super) fn new_promise(
+        &mut self,
+        task: u32,
+        maker: MakerId,
+        element: Option<u32>,
+    ) -> Result<i64, Stop> {
         let id = self.state.promises.len();
         if id >= self.limits.words {
             return fail("out of memory: too many promises");
@@ -325,7 +331,12 @@ impl Machine<'_, '_> {
         Ok(())
     }
 
-    pub(super) fn get_promise(&mut self, task: u32, running: &Running, handle: i64) -> Result<Outcome<i64>, Stop> {
+    pub(super) fn get_promise(
+        &mut self,
+        task: u32,
+        running: &Running,
+        handle: i64,
+    ) -> Result<Outcome<i64>, Stop> {
         self.not_isolated(running, "get")?;
         let id = number(handle, "promise")?;
         let Some(value) = self.state.promises[id as usize].value else {
@@ -336,7 +347,12 @@ impl Machine<'_, '_> {
         Ok(Outcome::Done(value))
     }
 
-    pub(super) fn get_future(&mut self, task: u32, running: &Running, handle: i64) -> Result<Outcome<i64>, Stop> {
+    pub(super) fn get_future(
+        &mut self,
+        task: u32,
+        running: &Running,
+        handle: i64,
+    ) -> Result<Outcome<i64>, Stop> {
         self.not_isolated(running, "get")?;
         let id = number(handle, "future")?;
         let Status::Ended(value) = self.task(id).status else {
@@ -424,6 +440,7 @@ impl Machine<'_, '_> {
             Wait::Await => "the end of the tasks of a region".to_owned(),
             Wait::Ewait(_) => "the end of one task of a region".to_owned(),
             Wait::Section => "its turn in an isolated section".to_owned(),
+            Wait::Gate => "the other access of the race".to_owned(),
         }
     }
 }

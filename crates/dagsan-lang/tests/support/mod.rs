@@ -33,7 +33,9 @@ impl Checked {
     pub fn verdict(&self) -> String {
         match &self.end {
             End::Refused(error) => format!("refused: {error}"),
-            _ if !self.names.is_empty() => format!("race {}", Vec::from_iter(self.names.iter().cloned()).join(", ")),
+            _ if !self.names.is_empty() => {
+                format!("race {}", Vec::from_iter(self.names.iter().cloned()).join(", "))
+            }
             End::Failed(failure) => format!("error {}", failure.message),
             End::Deadlock(_) => "deadlock".to_owned(),
             End::Finished => "race-free".to_owned(),
@@ -189,7 +191,9 @@ impl Expected {
             }
         };
         let met = match self {
-            Expected::Error(text) => verdict.strip_prefix("error ").is_some_and(|message| message.contains(text)),
+            Expected::Error(text) => {
+                verdict.strip_prefix("error ").is_some_and(|message| message.contains(text))
+            }
             expected => Expected::parse(&verdict).as_ref() == Some(expected),
         };
         if met { Ok(()) } else { Err(format!("expected {self:?}, found {verdict}")) }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use annotate_snippets::{Element, Level};
 use dagsan_core::AccessKind;
 
-use crate::model::{Place, Race, Report, Side, distinct};
+use crate::model::{Place, Race, Report, Side, Witness, distinct};
 use crate::text::verdict::{SHOWN_LOCATIONS, count, list};
 use crate::text::{Mark, advice, block, title};
 
@@ -81,6 +81,7 @@ fn show(report: &Report, group: &RaceGroup<'_>) -> String {
         say(&mut marks, allocated, format!("`{}` is made here", array(name)));
     }
     notes.extend(again(group, names.len()));
+    notes.extend(race.witness.as_ref().map(witness));
     if let Some(schedule) = &race.schedule {
         notes.push(format!(
             "in schedule {schedule}; to see it again: dagsan check {} --replay {schedule}",
@@ -93,6 +94,30 @@ fn show(report: &Report, group: &RaceGroup<'_>) -> String {
         notes.into_iter().map(|note| Level::NOTE.message(note).into()).collect();
     footer.push(Level::HELP.message(help).into());
     block(&title("race", &text, Some(race.kind())), report, &marks, footer)
+}
+
+/// What both orders lead to.
+fn witness(witness: &Witness) -> String {
+    let differences = match witness {
+        Witness::None => {
+            return "no witness: the two accesses could not be run in both orders".to_owned();
+        }
+        Witness::Differences(differences) if differences.is_empty() => {
+            return "both orders were run, and nothing differs, neither shared memory nor output: \
+                    for this input the race is benign"
+                .to_owned();
+        }
+        Witness::Differences(differences) => differences,
+    };
+    let shown = differences.iter().take(SHOWN_LOCATIONS);
+    let (one, other): (Vec<String>, Vec<String>) = shown
+        .map(|(what, one, other)| (format!("{what} = {one}"), format!("{what} = {other}")))
+        .unzip();
+    let more = match differences.len().saturating_sub(SHOWN_LOCATIONS) {
+        0 => String::new(),
+        more => format!("; {more} more differences"),
+    };
+    format!("both orders were run: (1) before (2): {}; (2) before (1): {}{more}", one.join(", "), other.join(", "))
 }
 
 fn accesses<'a>(first: &'a Side, second: &'a Side, name: &str) -> Vec<Mark<'a>> {

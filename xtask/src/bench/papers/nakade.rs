@@ -1,6 +1,6 @@
 //! Tables 7.1 and 7.2 of Nakade's thesis: states of all schedules, and the analysis on the fly.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use dagsan_core::order::{self, Engine};
@@ -164,18 +164,16 @@ const TABLE: [Row; 16] = [
 ];
 
 impl Row {
-    /// A reduced exploration.
-    fn reduced(&self, program: &Program, effort: &Effort) -> anyhow::Result<Explored> {
-        let dag = order::default_engine();
-        let reduced = load::explore(program, dag, Reduction::PartialOrder, effort.enumerate)?;
+    /// An exploration of the schedules that matter.
+    fn reduced(&self, program: &Program) -> anyhow::Result<Explored> {
+        let reduced = load::all_schedules(program)?;
         ensure!(reduced.tasks == self.tasks, "{} tasks, not {} as in the paper", reduced.tasks, self.tasks);
         Ok(reduced)
     }
 
-    /// Are there sections, and at most as many states as the paper's computation graphs needed?
+    /// At most as many states as the paper's computation graphs needed? Asked only if there are sections.
     fn bound(&self, program: &Program, reduced: &Explored) -> Option<bool> {
-        let whole = reduced.exploration.stopped.is_none();
-        program.has_choices().then_some(whole && reduced.exploration.states <= self.graphs.states)
+        program.has_choices().then_some(reduced.exploration.states <= self.graphs.states)
     }
 }
 
@@ -192,20 +190,25 @@ pub(super) fn table_7_1(effort: &Effort) -> anyhow::Result<()> {
         "PRD states",
         "PRD time",
         "PRD says",
-        "CG says",
-        "ours",
-        "states",
-        "ms",
-        "all states",
-        "all ms",
+        "CG, PR say",
+        "we say",
+        "our states",
+        "our ms",
+        "our plain states",
+        "our plain ms",
         "states <= CG",
     ]);
     let (mut disagreements, mut missed) = (0, 0);
     for row in &TABLE {
         let program = row.source.compile()?;
-        let reduced = row.reduced(&program, effort).with_context(|| row.name.to_owned())?;
-        let time = best_ms(effort, || Ok(row.reduced(&program, effort)?.time))?;
-        let plain = load::explore(&program, order::find("cg")?, Reduction::None, effort.enumerate)?;
+        let reduced = row.reduced(&program).with_context(|| row.name.to_owned())?;
+        let time = best_ms(effort, || Ok(row.reduced(&program)?.time))?;
+        let enumerate = || load::explore(&program, order::find("cg")?, Reduction::None, effort.enumerate);
+        let plain = enumerate()?;
+        let plain_ms = match plain.time {
+            long if long > effort.measure => super::ms(long),
+            _ => best_ms(effort, || Ok(enumerate()?.time))?,
+        };
         let whole = plain.exploration.stopped.is_none();
         // What has not ended has no say, unless it found a race.
         let disagree =
@@ -230,34 +233,29 @@ pub(super) fn table_7_1(effort: &Effort) -> anyhow::Result<()> {
             reduced.exploration.states.to_string(),
             ms(time),
             format!("{}{}", if whole { "" } else { "> " }, plain.exploration.states),
-            format!("{}{}", if whole { "" } else { "> " }, ms(super::ms(plain.time))),
+            format!("{}{}", if whole { "" } else { "> " }, ms(plain_ms)),
             bound.map_or("", |holds| if holds { "yes" } else { "NO" }).to_owned(),
         ]);
     }
     printer.print();
-    println!(
-        "CG: computation graphs, PR: permission regions (which says what CG says), PRD: precise race detector; *: wrong"
-    );
-    println!(
-        "states, ms: exploration of the schedules that matter; all: of every schedule (Algorithm 2), with `cg`\n"
-    );
+    println!("CG: computation graphs, PR: permission regions, PRD: precise race detector; *: wrong.");
+    println!("Ours: the schedules that matter; plain: every schedule (Algorithm 2), judged by `cg`.\n");
     println!("Verdicts that are not the paper's: {disagreements} of {}.", TABLE.len());
     println!("Programs with sections that need more states than the paper's: {missed}.\n");
     Ok(())
 }
 
 /// Prints how long the orders of twelve sections take.
-pub(super) fn twelve(effort: &Effort) -> anyhow::Result<()> {
-    let program = program!("integer_counter_isolated", tasks = 12).compile()?;
-    let dag = order::default_engine();
-    let explored = load::explore(&program, dag, Reduction::PartialOrder, effort.enumerate)?;
-    ensure!(explored.exploration.stopped.is_none(), "twelve increments were not explored in time");
+pub(super) fn twelve() -> anyhow::Result<()> {
+    let explored = load::all_schedules(&program!("integer_counter_isolated", tasks = 12).compile()?)?;
+    println!("A counter with 12 parallel isolated increments, 12! = 479,001,600 orders:");
     println!(
-        "A counter with 12 parallel isolated increments, 12! = 479,001,600 orders: {} schedule(s), {} states, {} ms, {}.\n",
+        "{} schedule(s), {} states, {} ms, {}. Under a second: {}.\n",
         explored.exploration.schedules,
         explored.exploration.states,
         ms(super::ms(explored.time)),
         verdict(explored.race),
+        if explored.time < Duration::from_secs(1) { "yes" } else { "NO" },
     );
     Ok(())
 }
@@ -272,15 +270,15 @@ pub(super) fn table_7_2(effort: &Effort) -> anyhow::Result<()> {
     println!("## Nakade, table 7.2\n");
     let mut printer = Printer::new(&[
         "tasks",
-        "fly states",
-        "fly time",
-        "CG states",
-        "CG time",
-        "cg-otf tasks",
+        "on the fly: states",
+        "time",
+        "normal: states",
+        "time",
+        "cg-otf to the first race: tasks",
         "ms",
-        "cg-otf all tasks",
+        "cg-otf to the end: tasks",
         "ms",
-        "cg tasks",
+        "cg: tasks",
         "ms",
     ]);
     for (tasks, states, time) in ON_THE_FLY {
@@ -300,10 +298,7 @@ pub(super) fn table_7_2(effort: &Effort) -> anyhow::Result<()> {
         printer.row(cells);
     }
     printer.print();
-    println!(
-        "cg-otf: stopped at the first race, as in the paper; all: not stopped. Run and analysis together; main is"
-    );
-    println!("a task too.\n");
+    println!("Ours: run and analysis together; the tasks that were started, main among them.\n");
     Ok(())
 }
 
@@ -350,13 +345,12 @@ impl Consumer for Watched {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::papers::QUICK;
 
     #[test]
     fn verdicts_are_those_of_the_thesis_and_states_no_more() {
         for row in &TABLE {
             let program = row.source.compile().unwrap();
-            let reduced = row.reduced(&program, &QUICK).unwrap();
+            let reduced = row.reduced(&program).unwrap();
             assert_eq!(reduced.race, row.graphs.race, "{}", row.name);
             assert_ne!(row.bound(&program, &reduced), Some(false), "{}", row.name);
         }

@@ -54,7 +54,14 @@ pub(crate) const ROOT: NodeId = NodeId(0);
 impl Tree {
     pub(crate) fn new(reduced: bool, most_nodes: usize) -> Tree {
         let root = Node { parent: None, choices: Vec::new(), tried: Vec::new(), sleep: Vec::new() };
-        Tree { nodes: vec![root], pending: Vec::new(), reduced, most_nodes, independent: true, overflowed: false }
+        Tree {
+            nodes: vec![root],
+            pending: Vec::new(),
+            reduced,
+            most_nodes,
+            independent: true,
+            overflowed: false,
+        }
     }
 
     fn node(&mut self, id: NodeId) -> &mut Node {
@@ -106,7 +113,12 @@ impl Tree {
     }
 
     /// The node below `node` by `choice`, whose step touched `footprint`.
-    pub(crate) fn descend(&mut self, node: NodeId, choice: u32, footprint: Option<&Footprint>) -> Option<NodeId> {
+    pub(crate) fn descend(
+        &mut self,
+        node: NodeId,
+        choice: u32,
+        footprint: Option<&Footprint>,
+    ) -> Option<NodeId> {
         let this = &mut self.nodes[node.0 as usize];
         let task = this.choices[choice as usize].task;
         let mut sleep = Vec::new();
@@ -116,7 +128,8 @@ impl Tree {
                 Some((this.choices[*tried as usize].task, Arc::clone(touched.as_ref()?)))
             });
             let sleepers = this.sleep.iter().cloned().chain(siblings);
-            sleep = sleepers.filter(|(who, touched)| *who != task && !touched.depends_on(footprint)).collect();
+            sleep =
+                sleepers.filter(|(who, touched)| *who != task && !touched.depends_on(footprint)).collect();
         }
         if self.nodes.len() >= self.most_nodes {
             self.overflowed = true;

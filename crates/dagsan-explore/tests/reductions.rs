@@ -42,7 +42,11 @@ fn explored(program: &Program, reduction: Reduction, threads: usize) -> (BTreeSe
 }
 
 /// Compares a reduced exploration with enumeration. `None` if there is nothing to explore, or too much.
-fn compare(name: &str, source: &str, same: impl Fn(&BTreeSet<String>, &BTreeSet<String>) -> bool) -> Option<(u64, u64)> {
+fn compare(
+    name: &str,
+    source: &str,
+    same: impl Fn(&BTreeSet<String>, &BTreeSet<String>) -> bool,
+) -> Option<(u64, u64)> {
     let program = Program::compile(source, &CompileOptions::default()).ok().filter(Program::has_choices)?;
     let (expected, all) = explored(&program, Reduction::None, 1);
     if all.stopped == Some(Stopped::Schedules) {
@@ -51,7 +55,10 @@ fn compare(name: &str, source: &str, same: impl Fn(&BTreeSet<String>, &BTreeSet<
     let mut schedules = 0;
     for threads in [1, 2] {
         let (found, some) = explored(&program, Reduction::PartialOrder, threads);
-        assert!(same(&found, &expected), "{name}, {threads} threads: {found:?}, expected {expected:?}\n{source}");
+        assert!(
+            same(&found, &expected),
+            "{name}, {threads} threads: {found:?}, expected {expected:?}\n{source}"
+        );
         assert!(some.schedules <= all.schedules, "{name}: {some:?} {all:?}");
         schedules = some.schedules;
     }
@@ -94,7 +101,9 @@ fn on_random_programs() {
     for seed in 0..500 {
         for class in [SourceClass::Isolated, SourceClass::Regions, SourceClass::All] {
             let source = source::generate(seed, class);
-            compare(&format!("seed {seed}"), &source, |found, expected| found.is_empty() == expected.is_empty());
+            compare(&format!("seed {seed}"), &source, |found, expected| {
+                found.is_empty() == expected.is_empty()
+            });
         }
     }
 }

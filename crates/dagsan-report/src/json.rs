@@ -207,7 +207,11 @@ fn witness(witness: &Witness) -> JsonWitness<'_> {
         found: matches!(witness, Witness::Differences(_)),
         differences: differences
             .iter()
-            .map(|(what, one, other)| JsonDifference { what, first_before_second: one, second_before_first: other })
+            .map(|(what, one, other)| JsonDifference {
+                what,
+                first_before_second: one,
+                second_before_first: other,
+            })
             .collect(),
     }
 }

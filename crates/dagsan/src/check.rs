@@ -167,7 +167,8 @@ fn run_once(source: &Source, program: &Program, options: &Options) -> Checked {
     }
     // A run that was broken off is no basis for a verdict, not even for a bad one.
     if !matches!(report.end, End::Refused(_) | End::Broken(_)) {
-        (report.races, points) = describe::races(source, &run, &observer.detector, &mut tasks).into_iter().unzip();
+        (report.races, points) =
+            describe::races(source, &run, &observer.detector, &mut tasks).into_iter().unzip();
         report.dropped_races = observer.detector.dropped_races();
     }
     report.tasks = tasks.mentioned;

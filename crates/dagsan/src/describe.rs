@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use dagsan_core::{Detector, Error, Location, SiteId, TaskId};
 use dagsan_lang::{self as lang, Elimination, Point, Run};
 use dagsan_report::graph::Names;
-use dagsan_report::{Blocked, Diagnostic, End, Failure, Join, Place, Race, Side, Source, Stats, Task, Witness};
+use dagsan_report::{
+    Blocked, Diagnostic, End, Failure, Join, Place, Race, Side, Source, Stats, Task, Witness,
+};
 
 /// Tasks by numbers that mean the same in every schedule.
 ///
@@ -40,7 +42,8 @@ impl Tasks {
         }
         // Not recursive: tasks may be nested very deep.
         let mut chain = vec![task];
-        while let Some(parent) = chain.last().and_then(|task| run.tasks.get(task.index())).map(|info| info.parent)
+        while let Some(parent) =
+            chain.last().and_then(|task| run.tasks.get(task.index())).map(|info| info.parent)
             && parent != TaskId::MAIN
         {
             chain.push(parent);
@@ -85,7 +88,9 @@ pub fn end(source: &Source, run: &Run<'_>, tasks: &mut Tasks) -> End {
             End::Deadlock(waiting.collect())
         }
         lang::End::Refused(error) => refused(error),
-        lang::End::Stopped => End::Refused("this schedule has a choice that the program does not have".to_owned()),
+        lang::End::Stopped => {
+            End::Refused("this schedule has a choice that the program does not have".to_owned())
+        }
     }
 }
 
@@ -101,12 +106,7 @@ pub fn refused(error: &Error) -> End {
 pub type Points = (Point, Point);
 
 /// The races of a run.
-pub fn races(
-    source: &Source,
-    run: &Run<'_>,
-    detector: &Detector,
-    tasks: &mut Tasks,
-) -> Vec<(Race, Points)> {
+pub fn races(source: &Source, run: &Run<'_>, detector: &Detector, tasks: &mut Tasks) -> Vec<(Race, Points)> {
     let mut places: HashMap<SiteId, Place> = HashMap::new();
     let mut side = |access: &dagsan_core::Access| Side {
         place: places.entry(access.site).or_insert_with(|| place(source, run.site_span(access.site))).clone(),

@@ -172,7 +172,15 @@ struct Gathered<'a> {
 impl<'a> Gathered<'a> {
     fn new(source: &'a Source, options: &'a Options) -> Gathered<'a> {
         let report = Report::new(source.clone(), options.engine, End::Finished);
-        Gathered { source, options, report, tasks: Tasks::default(), points: Vec::new(), known: HashSet::new(), first: true }
+        Gathered {
+            source,
+            options,
+            report,
+            tasks: Tasks::default(),
+            points: Vec::new(),
+            known: HashSet::new(),
+            first: true,
+        }
     }
 
     fn add(&mut self, seen: &Seen<'_, '_>) {
@@ -215,7 +223,8 @@ struct Progress {
 
 impl Progress {
     fn new(name: &str) -> Progress {
-        let bar = if std::io::stderr().is_terminal() { ProgressBar::no_length() } else { ProgressBar::hidden() };
+        let bar =
+            if std::io::stderr().is_terminal() { ProgressBar::no_length() } else { ProgressBar::hidden() };
         if let Ok(style) = ProgressStyle::with_template("{prefix}: {msg}") {
             bar.set_style(style);
         }

@@ -91,7 +91,8 @@ impl Generator {
 
     fn plain(&mut self, indent: usize) {
         let cell = self.rng.u32(0..PLAIN_CELLS);
-        let text = if self.rng.bool() { format!("p{cell} = 1;") } else { format!("{{ let unused = p{cell}; }}") };
+        let text =
+            if self.rng.bool() { format!("p{cell} = 1;") } else { format!("{{ let unused = p{cell}; }}") };
         self.line(indent, &text);
     }
 

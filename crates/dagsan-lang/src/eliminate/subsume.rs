@@ -292,7 +292,7 @@ impl Backward<'_> {
         }
         match stmt {
             Stmt::WriteShared(_, _, access) | Stmt::Store { access, .. } => {
-                self.access(*access, &mut written)
+                self.access(*access, &mut written);
             }
             Stmt::If(_, then, other) => {
                 let then = self.block(then, written.clone());

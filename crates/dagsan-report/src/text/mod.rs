@@ -61,7 +61,10 @@ pub fn render(report: &Report) -> String {
 
 /// How to run a schedule again.
 fn again(report: &Report, schedule: &str) -> String {
-    format!("note: in schedule {schedule}; to see it again: dagsan check {} --replay {schedule}", report.name())
+    format!(
+        "note: in schedule {schedule}; to see it again: dagsan check {} --replay {schedule}",
+        report.name()
+    )
 }
 
 /// The style of the word for a verdict.

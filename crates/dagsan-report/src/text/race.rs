@@ -110,14 +110,17 @@ fn witness(witness: &Witness) -> String {
         Witness::Differences(differences) => differences,
     };
     let shown = differences.iter().take(SHOWN_LOCATIONS);
-    let (one, other): (Vec<String>, Vec<String>) = shown
-        .map(|(what, one, other)| (format!("{what} = {one}"), format!("{what} = {other}")))
-        .unzip();
+    let (one, other): (Vec<String>, Vec<String>) =
+        shown.map(|(what, one, other)| (format!("{what} = {one}"), format!("{what} = {other}"))).unzip();
     let more = match differences.len().saturating_sub(SHOWN_LOCATIONS) {
         0 => String::new(),
         more => format!("; {more} more differences"),
     };
-    format!("both orders were run: (1) before (2): {}; (2) before (1): {}{more}", one.join(", "), other.join(", "))
+    format!(
+        "both orders were run: (1) before (2): {}; (2) before (1): {}{more}",
+        one.join(", "),
+        other.join(", ")
+    )
 }
 
 fn accesses<'a>(first: &'a Side, second: &'a Side, name: &str) -> Vec<Mark<'a>> {

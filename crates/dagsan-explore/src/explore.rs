@@ -31,8 +31,8 @@ pub struct Limits<'a> {
     pub schedules: u64,
     /// After this time.
     pub time: Duration,
-    /// After so many states; bounds the memory.
-    pub states: usize,
+    /// When the states take so many bytes.
+    pub memory: usize,
     /// When somebody sets this.
     pub stop: &'a AtomicBool,
     /// How many threads run schedules.
@@ -47,7 +47,7 @@ pub enum Stopped {
     /// The time was up.
     Time,
     /// There was no more room for states.
-    States,
+    Memory,
     /// Somebody asked for it.
     Asked,
 }
@@ -98,7 +98,7 @@ pub fn explore(
         limits,
         start: Instant::now(),
         shared: Mutex::new(Shared {
-            tree: Tree::new(reduced, limits.states),
+            tree: Tree::new(reduced, limits.memory),
             first: true,
             running: 0,
             done: Exploration { schedules: 0, redundant: 0, states: 1, independent: true, stopped: None },
@@ -130,9 +130,9 @@ pub fn replay(
     seen: &mut dyn FnMut(Seen<'_, '_>),
 ) -> Result<(), Error> {
     let reduced = reduction == Reduction::PartialOrder;
-    let sums = |site: SiteId| program.only_sums(site);
+    let commutes = |site: SiteId| program.commutes(site);
     let engine = if reduced { &order::EXPLORER } else { engine };
-    let mut observer = Observer::new(Detector::new(engine, order::Options::default()), reduced, &sums);
+    let mut observer = Observer::new(Detector::new(engine, order::Options::default()), reduced, &commutes);
     let run = program.run_scheduled(limits, &mut observer, &mut Replay::new(schedule.clone()));
     let mut detector = observer.into_detector();
     detector.finish()?;
@@ -240,7 +240,7 @@ impl<'a> Explorer<'a, '_> {
         } else if self.start.elapsed() >= self.limits.time {
             Stopped::Time
         } else if shared.tree.overflowed {
-            Stopped::States
+            Stopped::Memory
         } else {
             return shared.done.stopped.is_some();
         };
@@ -249,9 +249,9 @@ impl<'a> Explorer<'a, '_> {
     }
 
     fn run(&self, follow: Vec<(NodeId, u32)>) {
-        let sums = |site: SiteId| self.program.only_sums(site);
+        let commutes = |site: SiteId| self.program.commutes(site);
         let detector = Detector::new(self.engine, order::Options::default());
-        let mut observer = Observer::new(detector, self.reduced, &sums);
+        let mut observer = Observer::new(detector, self.reduced, &commutes);
         let log = observer.log();
         let mut guide = Guide { explorer: self, follow, taken: Vec::new(), log: observer.log() };
         let run = self.program.run_scheduled(&self.limits.run, &mut observer, &mut guide);

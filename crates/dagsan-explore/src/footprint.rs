@@ -13,28 +13,34 @@ struct Line {
     number: u64,
     read: u64,
     write: u64,
-    /// Written by sums only, as everything that sections do to these bytes.
-    sum: u64,
+    /// Touched in a way that commutes with all that sections do to these bytes.
+    commuting: u64,
 }
 
 impl Footprint {
-    /// Adds what a strand of the section did. `sums` says whether the target of an access is only summed to.
-    pub(crate) fn add(&mut self, set: &AccessSet, sums: &dyn Fn(SiteId) -> bool) {
+    /// Adds what a strand of the section did. `commutes` says of an access whether sections do nothing to
+    /// its target but what commutes.
+    pub(crate) fn add(&mut self, set: &AccessSet, commutes: &dyn Fn(SiteId) -> bool) {
         for run in set.runs() {
             let at = match self.lines.binary_search_by_key(&run.at.line, |line| line.number) {
                 Ok(at) => at,
                 Err(at) => {
-                    self.lines.insert(at, Line { number: run.at.line, read: 0, write: 0, sum: 0 });
+                    self.lines.insert(at, Line { number: run.at.line, read: 0, write: 0, commuting: 0 });
                     at
                 }
             };
             let line = &mut self.lines[at];
             match run.kind {
-                _ if sums(run.site) => line.sum |= run.at.mask,
+                _ if commutes(run.site) => line.commuting |= run.at.mask,
                 AccessKind::Read => line.read |= run.at.mask,
                 AccessKind::Write => line.write |= run.at.mask,
             }
         }
+    }
+
+    /// Bytes of memory held.
+    pub(crate) fn memory(&self) -> usize {
+        size_of::<Footprint>() + self.lines.capacity() * size_of::<Line>()
     }
 
     /// Does the order of two sections matter?
@@ -46,8 +52,8 @@ impl Footprint {
             } else if x.number > y.number {
                 b.next();
             } else {
-                let written = x.write & (y.read | y.write | y.sum) | y.write & (x.read | x.sum);
-                if written | x.sum & y.read | x.read & y.sum != 0 {
+                let written = x.write & (y.read | y.write | y.commuting) | y.write & (x.read | x.commuting);
+                if written | x.commuting & y.read | x.read & y.commuting != 0 {
                     return true;
                 }
                 a.next();
@@ -63,7 +69,7 @@ mod tests {
     use super::*;
     use dagsan_core::Bytes;
 
-    /// Site 9 is a sum.
+    /// Site 9 commutes.
     fn footprint(accesses: &[(u64, AccessKind, u32)]) -> Footprint {
         let mut set = AccessSet::new();
         for &(start, kind, site) in accesses {

@@ -5,7 +5,7 @@
 //! sections do more: the order in which they run is left open, and what follows may depend on it. Algorithm 2
 //! runs the program once per order. [`explore`] runs it once per order *that matters*: dynamic
 //! partial-order reduction with sleep sets, where two sections depend on each other if they touch the same
-//! bytes, one of them writing, and not both by sums (which commute). With plain enumeration
+//! bytes, one of them writing, unless sections do nothing to these bytes but what commutes (sums, maxima). With plain enumeration
 //! ([`Reduction::None`]) it is Algorithm 2 itself.
 //!
 //! # Why it is right

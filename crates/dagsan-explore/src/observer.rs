@@ -47,7 +47,7 @@ enum Held {
 /// See the module's documentation.
 pub struct Observer<'a> {
     inner: Stream<Detector>,
-    sums: &'a dyn Fn(SiteId) -> bool,
+    commutes: &'a dyn Fn(SiteId) -> bool,
     /// Edges between all sections, as the interpreter says, or between dependent ones?
     reduced: bool,
     pasts: Pasts,
@@ -60,11 +60,12 @@ pub struct Observer<'a> {
 }
 
 impl<'a> Observer<'a> {
-    /// Tells `detector`. `sums` says of an access whether sections do nothing but sum to its target.
-    pub fn new(detector: Detector, reduced: bool, sums: &'a dyn Fn(SiteId) -> bool) -> Observer<'a> {
+    /// Tells `detector`. `commutes` says of an access whether sections do nothing to its target but
+    /// what commutes.
+    pub fn new(detector: Detector, reduced: bool, commutes: &'a dyn Fn(SiteId) -> bool) -> Observer<'a> {
         Observer {
             inner: Stream::new(detector),
-            sums,
+            commutes,
             reduced,
             pasts: Pasts::new(),
             log: Log::default(),
@@ -164,7 +165,7 @@ impl Consumer for Observer<'_> {
         if strand.isolated
             && let Some(Made { footprint: Some(footprint), .. }) = self.log.borrow_mut().last_mut()
         {
-            footprint.add(set, self.sums);
+            footprint.add(set, self.commutes);
         }
         match &mut self.held {
             Some(held) => held.push(Held::Accesses(set.clone())),

@@ -21,6 +21,9 @@ use crate::observer::Made;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NodeId(u32);
 
+/// A choice that was or will be tried, and what its step touched, once that is known.
+type Tried = (u32, Option<Arc<Footprint>>);
+
 /// A step that need not be taken: who would take it, and what it touches.
 type Sleeper = (TaskId, Arc<Footprint>);
 
@@ -28,10 +31,11 @@ type Sleeper = (TaskId, Arc<Footprint>);
 struct Node {
     /// The node above, and which of its choices leads here.
     parent: Option<(NodeId, u32)>,
-    /// Known once a run has come by.
-    choices: Vec<Choice>,
+    /// Who can take a step; a task comes as often as there are tasks for its ewait to join. Known once a run has
+    /// come by.
+    choices: Box<[TaskId]>,
     /// What was or will be tried, in the order in which that was decided, and what it touched.
-    tried: Vec<(u32, Option<Arc<Footprint>>)>,
+    tried: Vec<Tried>,
     sleep: Vec<Sleeper>,
 }
 
@@ -42,7 +46,9 @@ pub(crate) struct Tree {
     /// Choices that no run has taken yet.
     pending: Vec<(NodeId, u32)>,
     reduced: bool,
-    most_nodes: usize,
+    /// How many bytes the nodes take, about, and how many they may.
+    bytes: usize,
+    most_bytes: usize,
     /// No step has depended on another that nothing else ordered, and there was no ewait.
     pub(crate) independent: bool,
     /// Some choice was not entered for want of room.
@@ -52,13 +58,14 @@ pub(crate) struct Tree {
 pub(crate) const ROOT: NodeId = NodeId(0);
 
 impl Tree {
-    pub(crate) fn new(reduced: bool, most_nodes: usize) -> Tree {
-        let root = Node { parent: None, choices: Vec::new(), tried: Vec::new(), sleep: Vec::new() };
+    pub(crate) fn new(reduced: bool, most_bytes: usize) -> Tree {
+        let root = Node { parent: None, choices: Box::default(), tried: Vec::new(), sleep: Vec::new() };
         Tree {
             nodes: vec![root],
             pending: Vec::new(),
             reduced,
-            most_nodes,
+            bytes: 0,
+            most_bytes,
             independent: true,
             overflowed: false,
         }
@@ -97,7 +104,7 @@ impl Tree {
         let every = !self.reduced || choices.iter().any(|choice| choice.joins.is_some());
         let this = self.node(node);
         if this.choices.is_empty() {
-            this.choices = choices.to_vec();
+            this.choices = choices.iter().map(|choice| choice.task).collect();
         }
         if every {
             this.sleep.clear();
@@ -120,22 +127,32 @@ impl Tree {
         footprint: Option<&Footprint>,
     ) -> Option<NodeId> {
         let this = &mut self.nodes[node.0 as usize];
-        let task = this.choices[choice as usize].task;
+        let task = this.choices[choice as usize];
         let mut sleep = Vec::new();
         if let (Some(footprint), true) = (footprint, self.reduced) {
             let before = this.tried.iter().take_while(|(tried, _)| *tried != choice);
             let siblings = before.filter_map(|(tried, touched)| {
-                Some((this.choices[*tried as usize].task, Arc::clone(touched.as_ref()?)))
+                Some((this.choices[*tried as usize], Arc::clone(touched.as_ref()?)))
             });
             let sleepers = this.sleep.iter().cloned().chain(siblings);
             sleep =
                 sleepers.filter(|(who, touched)| *who != task && !touched.depends_on(footprint)).collect();
         }
-        if self.nodes.len() >= self.most_nodes {
+        // What the node itself has, when it will have been visited: some choices, some of them tried.
+        self.bytes += size_of::<Node>()
+            + self.nodes[node.0 as usize].choices.len() * (size_of::<TaskId>() + size_of::<Tried>())
+            + sleep.len() * size_of::<Sleeper>()
+            + footprint.map_or(0, Footprint::memory);
+        if self.bytes > self.most_bytes {
             self.overflowed = true;
             return None;
         }
-        self.nodes.push(Node { parent: Some((node, choice)), choices: Vec::new(), tried: Vec::new(), sleep });
+        self.nodes.push(Node {
+            parent: Some((node, choice)),
+            choices: Box::default(),
+            tried: Vec::new(),
+            sleep,
+        });
         Some(NodeId(self.nodes.len() as u32 - 1))
     }
 
@@ -179,7 +196,7 @@ impl Tree {
     /// At `node`, where step `first` was taken: try what leads to step `second`.
     fn reverse(&mut self, node: NodeId, first: usize, second: usize, steps: &[Made]) {
         let choices = self.node(node).choices.clone();
-        let of_task = |task: TaskId| choices.iter().position(|choice| choice.task == task);
+        let of_task = |task: TaskId| choices.iter().position(|&other| other == task);
         // The task itself, if it is at its section already; or one that it has to wait for.
         let needed = (first + 1..second).filter(|&step| steps[second].before.contains(step));
         let candidates = std::iter::once(second).chain(needed).map(|step| steps[step].task);
@@ -191,6 +208,6 @@ impl Tree {
 }
 
 fn asleep(node: &Node, choice: u32) -> bool {
-    let task = node.choices[choice as usize].task;
+    let task = node.choices[choice as usize];
     node.sleep.iter().any(|(who, _)| *who == task)
 }

@@ -19,14 +19,7 @@ const SEEDS: u64 = 3_000;
 /// The racy locations of all schedules, and how else they end.
 fn explored(program: &Program, reduction: Reduction, threads: usize) -> (BTreeSet<String>, Exploration) {
     let stop = AtomicBool::new(false);
-    let limits = Limits {
-        run: dagsan_lang::Limits { steps: 100_000, words: 1 << 20 },
-        schedules: 3_000,
-        time: Duration::MAX,
-        states: usize::MAX,
-        stop: &stop,
-        threads: NonZero::new(threads).unwrap(),
-    };
+    let limits = Limits { threads: NonZero::new(threads).unwrap(), ..limits(&stop) };
     let mut found = BTreeSet::new();
     let exploration = explore(program, order::default_engine(), reduction, &limits, &mut |seen| {
         for race in seen.detector.races() {
@@ -63,6 +56,48 @@ fn compare(
         schedules = some.schedules;
     }
     Some((all.schedules, schedules))
+}
+
+/// Sections that depend on each other, one in each of so many tasks.
+fn dependent_sections(tasks: u32) -> Program {
+    let source =
+        format!("shared x = 0; proc main() {{ forall i in 0..{tasks} {{ isolated {{ x = x * 3 + i; }} }} }}");
+    Program::compile(&source, &CompileOptions::default()).unwrap()
+}
+
+fn limits(stop: &AtomicBool) -> Limits<'_> {
+    Limits {
+        run: dagsan_lang::Limits { steps: 100_000, words: 1 << 20 },
+        schedules: 3_000,
+        time: Duration::MAX,
+        memory: usize::MAX,
+        stop,
+        threads: NonZero::new(1).unwrap(),
+    }
+}
+
+#[test]
+fn an_exploration_that_is_cut_short_says_so() {
+    let stop = AtomicBool::new(false);
+    let program = dependent_sections(9);
+    let explored = |limits: &Limits<'_>| {
+        let engine = order::default_engine();
+        explore(&program, engine, Reduction::PartialOrder, limits, &mut |_| {}).unwrap()
+    };
+    let few = explored(&Limits { schedules: 7, ..limits(&stop) });
+    assert_eq!((few.schedules, few.stopped), (7, Some(Stopped::Schedules)));
+    let small = explored(&Limits { memory: 20_000, ..limits(&stop) });
+    assert_eq!(small.stopped, Some(Stopped::Memory));
+    assert!(small.schedules > 0 && small.states < 1_000, "{small:?}");
+    assert_eq!(explored(&Limits { time: Duration::ZERO, ..limits(&stop) }).stopped, Some(Stopped::Time));
+    stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    assert_eq!(explored(&limits(&stop)).stopped, Some(Stopped::Asked));
+}
+
+#[test]
+fn dependent_sections_take_all_orders() {
+    let (_, explored) = explored(&dependent_sections(5), Reduction::PartialOrder, 2);
+    assert_eq!((explored.schedules, explored.independent, explored.stopped), (120, false, None));
 }
 
 #[test]

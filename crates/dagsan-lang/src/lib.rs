@@ -9,6 +9,7 @@
 //! ```
 
 mod check;
+mod commute;
 mod compile;
 mod eliminate;
 mod hir;
@@ -17,7 +18,6 @@ mod lines;
 mod run;
 mod schedule;
 mod span;
-mod sums;
 mod syntax;
 mod vm;
 
@@ -63,8 +63,8 @@ pub struct Program {
     code: Code,
     lines: Lines,
     checks: bool,
-    /// For every access: see [`Program::only_sums`].
-    sums: Vec<bool>,
+    /// For every access: see [`Program::commutes`].
+    commuting: Vec<bool>,
 }
 
 impl Program {
@@ -86,8 +86,8 @@ impl Program {
         let plan = Plan::new(&hir, options.eliminations);
         let mode = Mode { checks: options.checks, count: options.count };
         let code = compile::compile(&hir, &plan, mode).map_err(|diagnostic| vec![diagnostic])?;
-        let sums = sums::only_sums(&hir);
-        Ok(Program { hir, plan, code, lines: Lines::new(source), checks: options.checks, sums })
+        let commuting = commute::commuting(&hir);
+        Ok(Program { hir, plan, code, lines: Lines::new(source), checks: options.checks, commuting })
     }
 
     /// Runs the program and tells `consumer`. Nothing is told if it was compiled without checks.
@@ -140,10 +140,10 @@ impl Program {
         self.code.ops.iter().any(|op| matches!(op, Op::Ewait(_)))
     }
 
-    /// Do isolated sections do nothing to the target of this access but add to it, or nothing but multiply it?
-    /// Such sections commute.
-    pub fn only_sums(&self, site: SiteId) -> bool {
-        self.sums.get(site.number() as usize).copied().unwrap_or(false)
+    /// Do isolated sections do nothing to the target of this access but what commutes: only add to it, only raise
+    /// it to a maximum, …?
+    pub fn commutes(&self, site: SiteId) -> bool {
+        self.commuting.get(site.number() as usize).copied().unwrap_or(false)
     }
 
     /// Runs the program, and tells nobody.

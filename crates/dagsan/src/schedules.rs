@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use dagsan_core::order::{self, Isolation};
 use dagsan_explore::{Limits, Reduction, Schedule, Seen, Stopped};
 use dagsan_lang::Program;
-use dagsan_report::{End, Exploration, Race, Report, Source, Stats};
+use dagsan_report::{End, Exploration, Place, Race, Report, Source, Stats};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::check::Options;
@@ -24,8 +24,8 @@ use crate::describe::{self, Points, Tasks};
 /// Set by Ctrl-C.
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// How many states are kept. A state with its choices takes some hundred bytes.
-const MAX_STATES: usize = 10_000_000;
+/// How much memory states may take if the system does not say how much there is.
+const DEFAULT_MEMORY: usize = 1 << 31;
 /// Progress is shown from then on.
 const SHOW_PROGRESS_AFTER: Duration = Duration::from_secs(1);
 
@@ -101,12 +101,20 @@ fn reduction(options: &Options) -> Reduction {
     }
 }
 
+/// Half of the memory that the system can give without taking it from others.
+fn memory() -> usize {
+    let Ok(text) = std::fs::read_to_string("/proc/meminfo") else { return DEFAULT_MEMORY };
+    let available = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kibibytes = available.and_then(|rest| rest.trim().strip_suffix(" kB")?.trim().parse::<usize>().ok());
+    kibibytes.map_or(DEFAULT_MEMORY, |kibibytes| kibibytes.saturating_mul(1024) / 2)
+}
+
 fn limits(options: &Options, schedules: u64) -> Limits<'static> {
     Limits {
         run: options.limits.clone(),
         schedules,
         time: options.max_time,
-        states: MAX_STATES,
+        memory: memory(),
         stop: &INTERRUPTED,
         threads: thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN),
     }
@@ -153,10 +161,13 @@ fn describe_stop(stopped: Stopped, options: &Options) -> String {
             let seconds = options.max_time.as_secs_f64();
             format!("the time of {seconds} s was up; raise it with --max-time")
         }
-        Stopped::States => "there is no room for more states; try fewer tasks or sections".to_owned(),
+        Stopped::Memory => "there is no memory for more states; try fewer tasks or sections".to_owned(),
         Stopped::Asked => "it was interrupted".to_owned(),
     }
 }
+
+/// What makes races of two schedules the same: locations, places, kinds.
+type Key = (Vec<String>, Place, Place, &'static str);
 
 /// What the schedules have shown so far. The default schedule comes first.
 struct Gathered<'a> {
@@ -165,7 +176,7 @@ struct Gathered<'a> {
     report: Report,
     tasks: Tasks,
     points: Vec<Points>,
-    known: HashSet<(Vec<String>, std::ops::Range<usize>, std::ops::Range<usize>, &'static str)>,
+    known: HashSet<Key>,
     first: bool,
 }
 
@@ -205,7 +216,7 @@ impl<'a> Gathered<'a> {
         self.report.dropped_races += seen.detector.dropped_races();
         for (mut race, points) in describe::races(self.source, run, seen.detector, &mut self.tasks) {
             let Race { locations, first, second, .. } = &race;
-            let key = (locations.clone(), first.place.span.clone(), second.place.span.clone(), race.kind());
+            let key = (locations.clone(), first.place.clone(), second.place.clone(), race.kind());
             if self.known.insert(key) {
                 race.schedule.clone_from(&schedule);
                 self.report.races.push(race);

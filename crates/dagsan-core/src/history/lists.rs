@@ -173,7 +173,7 @@ mod tests {
         assert!(!lists.has_write(List::EMPTY) && !lists.has_write(reads));
         assert!(lists.has_write(both) && lists.has_write(more));
         assert_eq!(lists.len(more), 3);
-        let without = lists.without(more, |record| record.is_write());
+        let without = lists.without(more, Record::is_write);
         assert!(!lists.has_write(without));
     }
 

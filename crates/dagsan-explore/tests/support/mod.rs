@@ -113,11 +113,12 @@ impl Generator {
         for _ in 0..self.rng.u32(1..3) {
             let (cell, other) = (self.rng.u32(0..SECTION_CELLS), self.rng.u32(0..SECTION_CELLS));
             let value = self.rng.u32(0..3);
-            match self.rng.u32(0..6) {
+            match self.rng.u32(0..7) {
                 0 => self.line(indent + 1, &format!("s{cell} = {value};")),
                 1 => self.line(indent + 1, &format!("v = s{cell};")),
                 2 | 3 => self.line(indent + 1, &format!("s{cell} = s{cell} + {value};")),
-                4 => self.line(indent + 1, &format!("if s{cell} == {value} {{ s{other} = {value}; }}")),
+                4 => self.line(indent + 1, &format!("if s{cell} < {value} {{ s{cell} = {value}; }}")),
+                5 => self.line(indent + 1, &format!("if s{cell} == {value} {{ s{other} = {value}; }}")),
                 _ => self.plain(indent + 1),
             }
         }

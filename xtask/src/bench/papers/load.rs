@@ -13,7 +13,7 @@ use dagsan_explore::{Exploration, Limits, Reduction, Seen};
 use dagsan_lang::{CompileOptions, Eliminations, End, Program};
 
 /// Plain enumeration may keep so many states; some 100 bytes each.
-const MOST_STATES: usize = 20_000_000;
+const MOST_MEMORY: usize = 4 << 30;
 
 /// The text of a program and the sizes that are not those of the file: the name of a `let` and its value.
 #[derive(Debug, Clone, Copy)]
@@ -87,7 +87,7 @@ pub(super) fn explore(
         run: dagsan_lang::Limits::default(),
         schedules: u64::MAX,
         time,
-        states: MOST_STATES,
+        memory: MOST_MEMORY,
         stop: &AtomicBool::new(false),
         threads: thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN),
     };
@@ -171,7 +171,7 @@ mod tests {
             run: dagsan_lang::Limits::default(),
             schedules: 1_000,
             time: Duration::from_secs(60),
-            states: MOST_STATES,
+            memory: MOST_MEMORY,
             stop: &AtomicBool::new(false),
             threads: NonZero::<usize>::MIN,
         };

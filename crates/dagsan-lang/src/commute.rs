@@ -1,9 +1,17 @@
-//! Sections that commute: what isolated sections only add to, or only multiply.
+//! Sections that commute: what isolated sections do to a location in the same way, whatever their order.
 //!
 //! `x = x + e` reads and writes x, so two sections with it depend on each other; but both orders give the
-//! same x. If sections do nothing else to x, nobody can tell the orders apart, and one of them is enough. The same
-//! holds for `a[i] = a[i] + e`, for subtraction (the sum of the negative), and for products; not for a mixture of
-//! sums and products. That the result may overflow in one order and not in the other is left out.
+//! same x. If sections do nothing else to x, nobody can tell the orders apart, and one of them is enough. Known ways:
+//!
+//! | group | written as |
+//! |---|---|
+//! | sums | `x = x + e`, `x = e + x`, `x = x - e` |
+//! | products | `x = x * e`, `x = e * x` |
+//! | maximum, minimum | `if e > x { x = e; }` and the other comparisons |
+//! | the same constant | `x = true` |
+//!
+//! x may be an array element. A mixture of groups does not commute. That a sum may overflow in one order and not in
+//! another is left out.
 
 use rustc_hash::FxHashMap;
 
@@ -14,17 +22,21 @@ use crate::hir::{Access, AccessId, Binary, Expr, ExprKind, Hir, Stmt, Target, vi
 enum Group {
     Sum,
     Product,
+    Maximum,
+    Minimum,
+    Constant(i64),
     /// Anything else.
     Other,
 }
 
-/// For every access: do isolated sections do nothing but sums, or nothing but products, to its target?
-pub fn only_sums(hir: &Hir) -> Vec<bool> {
-    let mut groups = FxHashMap::default();
+/// For every access: do isolated sections do nothing to its target but what commutes?
+pub fn commuting(hir: &Hir) -> Vec<bool> {
+    let mut groups: FxHashMap<AccessId, Group> = FxHashMap::default();
     for body in &hir.bodies {
         visit::each_stmt(&body.block, &mut |stmt| {
-            if let Some((group, accesses)) = accumulation(stmt) {
-                groups.extend(accesses.map(|access| (access, group)));
+            if let Some((group, accesses)) = extremum(stmt).or_else(|| accumulation(stmt)) {
+                // What is part of a maximum comes before what is inside it.
+                accesses.into_iter().for_each(|access| _ = groups.entry(access).or_insert(group));
             }
         });
     }
@@ -69,13 +81,14 @@ fn isolated_accesses(hir: &Hir) -> Vec<AccessId> {
     found
 }
 
-/// If the statement is `x = x + e`: its read and its write of x. Reads of x in e are accesses of their own.
-fn accumulation(stmt: &Stmt) -> Option<(Group, [AccessId; 2])> {
-    let value = match stmt {
-        Stmt::WriteShared(_, value, _) | Stmt::Store { value, .. } => value,
+/// If the statement is `x = x + e` or `x = c`: its accesses to x. Reads of x in e are accesses of their own.
+fn accumulation(stmt: &Stmt) -> Option<(Group, Vec<AccessId>)> {
+    let (value, write) = written(stmt)?;
+    let (operator, left, right) = match &value.kind {
+        ExprKind::Value(constant) => return Some((Group::Constant(*constant), vec![write])),
+        ExprKind::Binary(operator, left, right) => (operator, left, right),
         _ => return None,
     };
-    let ExprKind::Binary(operator, left, right) = &value.kind else { return None };
     let (group, commutative) = match operator {
         Binary::Add => (Group::Sum, true),
         Binary::Sub => (Group::Sum, false),
@@ -83,8 +96,38 @@ fn accumulation(stmt: &Stmt) -> Option<(Group, [AccessId; 2])> {
         _ => return None,
     };
     let read = same_place(stmt, left).or_else(|| if commutative { same_place(stmt, right) } else { None })?;
-    let (Stmt::WriteShared(_, _, write) | Stmt::Store { access: write, .. }) = stmt else { return None };
-    Some((group, [read, *write]))
+    Some((group, vec![read, write]))
+}
+
+/// If the statement is `if e > x { x = e; }`: its accesses to x.
+fn extremum(stmt: &Stmt) -> Option<(Group, Vec<AccessId>)> {
+    let Stmt::If(condition, then, other) = stmt else { return None };
+    let ([assignment], true) = (&then[..], other.is_empty()) else { return None };
+    let (value, write) = written(assignment)?;
+    let ExprKind::Binary(operator, left, right) = &condition.kind else { return None };
+    // On which side of the comparison is x?
+    let (read, new, x_is_left) = match (same_place(assignment, left), same_place(assignment, right)) {
+        (Some(read), None) => (read, right, true),
+        (None, Some(read)) => (read, left, false),
+        _ => return None,
+    };
+    if !same_value(new, value) {
+        return None;
+    }
+    let group = match (operator, x_is_left) {
+        (Binary::Lt | Binary::Le, true) | (Binary::Gt | Binary::Ge, false) => Group::Maximum,
+        (Binary::Gt | Binary::Ge, true) | (Binary::Lt | Binary::Le, false) => Group::Minimum,
+        _ => return None,
+    };
+    Some((group, vec![read, write]))
+}
+
+/// The value and the access of a statement that writes to shared memory.
+fn written(stmt: &Stmt) -> Option<(&Expr, AccessId)> {
+    match stmt {
+        Stmt::WriteShared(_, value, access) | Stmt::Store { value, access, .. } => Some((value, *access)),
+        _ => None,
+    }
 }
 
 /// If `expr` reads what the statement writes: the read.

@@ -5,8 +5,13 @@
 //! sections do more: the order in which they run is left open, and what follows may depend on it. Algorithm 2
 //! runs the program once per order. [`explore`] runs it once per order *that matters*: dynamic
 //! partial-order reduction with sleep sets, where two sections depend on each other if they touch the same
-//! bytes, one of them writing, unless sections do nothing to these bytes but what commutes (sums, maxima). With plain enumeration
-//! ([`Reduction::None`]) it is Algorithm 2 itself.
+//! bytes, one of them writing, unless sections do nothing to these bytes but what commutes (sums, for
+//! example). With plain enumeration ([`Reduction::None`]) it is Algorithm 2 itself.
+//!
+//! Identical states are not merged. Two orders of dependent sections may lead to the same memory, but not to the
+//! same past: what a task did before its section is ordered before what another does after its own in one of
+//! them, and races in the other. A state that included the past would be identical only where
+//! the reduction has left out one of the two already.
 //!
 //! # Why it is right
 //!

@@ -202,6 +202,7 @@ impl Tree {
         let candidates = std::iter::once(second).chain(needed).map(|step| steps[step].task);
         match candidates.filter(|&task| task != steps[first].task).find_map(of_task) {
             Some(choice) => self.try_choice(node, choice as u32),
+            // One of them can always be the first; if not, this would still be right.
             None => (0..choices.len() as u32).for_each(|choice| self.try_choice(node, choice)),
         }
     }

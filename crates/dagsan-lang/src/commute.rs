@@ -7,11 +7,14 @@
 //! |---|---|
 //! | sums | `x = x + e`, `x = e + x`, `x = x - e` |
 //! | products | `x = x * e`, `x = e * x` |
-//! | maximum, minimum | `if e > x { x = e; }` and the other comparisons |
 //! | the same constant | `x = true` |
 //!
 //! x may be an array element. A mixture of groups does not commute. That a sum may overflow in one order and not in
 //! another is left out.
+//!
+//! A maximum (`if e > x { x = e; }`) is not among them, though both orders give the same x: in one order both
+//! sections write, in the other only one does. Plain code that touches x beside one of them races in one order
+//! and not in the other.
 
 use rustc_hash::FxHashMap;
 
@@ -22,8 +25,6 @@ use crate::hir::{Access, AccessId, Binary, Expr, ExprKind, Hir, Stmt, Target, vi
 enum Group {
     Sum,
     Product,
-    Maximum,
-    Minimum,
     Constant(i64),
     /// Anything else.
     Other,
@@ -34,9 +35,8 @@ pub fn commuting(hir: &Hir) -> Vec<bool> {
     let mut groups: FxHashMap<AccessId, Group> = FxHashMap::default();
     for body in &hir.bodies {
         visit::each_stmt(&body.block, &mut |stmt| {
-            if let Some((group, accesses)) = extremum(stmt).or_else(|| accumulation(stmt)) {
-                // What is part of a maximum comes before what is inside it.
-                accesses.into_iter().for_each(|access| _ = groups.entry(access).or_insert(group));
+            if let Some((group, accesses)) = accumulation(stmt) {
+                groups.extend(accesses.into_iter().map(|access| (access, group)));
             }
         });
     }
@@ -99,29 +99,6 @@ fn accumulation(stmt: &Stmt) -> Option<(Group, Vec<AccessId>)> {
     Some((group, vec![read, write]))
 }
 
-/// If the statement is `if e > x { x = e; }`: its accesses to x.
-fn extremum(stmt: &Stmt) -> Option<(Group, Vec<AccessId>)> {
-    let Stmt::If(condition, then, other) = stmt else { return None };
-    let ([assignment], true) = (&then[..], other.is_empty()) else { return None };
-    let (value, write) = written(assignment)?;
-    let ExprKind::Binary(operator, left, right) = &condition.kind else { return None };
-    // On which side of the comparison is x?
-    let (read, new, x_is_left) = match (same_place(assignment, left), same_place(assignment, right)) {
-        (Some(read), None) => (read, right, true),
-        (None, Some(read)) => (read, left, false),
-        _ => return None,
-    };
-    if !same_value(new, value) {
-        return None;
-    }
-    let group = match (operator, x_is_left) {
-        (Binary::Lt | Binary::Le, true) | (Binary::Gt | Binary::Ge, false) => Group::Maximum,
-        (Binary::Gt | Binary::Ge, true) | (Binary::Lt | Binary::Le, false) => Group::Minimum,
-        _ => return None,
-    };
-    Some((group, vec![read, write]))
-}
-
 /// The value and the access of a statement that writes to shared memory.
 fn written(stmt: &Stmt) -> Option<(&Expr, AccessId)> {
     match stmt {
@@ -157,4 +134,56 @@ fn same_value(a: &Expr, b: &Expr) -> bool {
         _ => false,
     };
     alike && a.parts().into_iter().zip(b.parts()).all(|(a, b)| same_value(a, b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{check, syntax};
+
+    /// Does what this program's sections do to `x` or `x[…]` commute?
+    fn commutes(sections: &str) -> bool {
+        let source = format!(
+            "shared x = 0; shared a[4]; shared y = 1; proc add(n) {{ x = x + n; }} proc main() {{ let i = 1; {sections} }}"
+        );
+        let mut diagnostics = Vec::new();
+        let tree = syntax::parse(&source, &mut diagnostics);
+        let hir = check::check(&tree, &mut diagnostics).unwrap_or_else(|| panic!("{diagnostics:?}"));
+        let commuting = commuting(&hir);
+        let written = |access: &Access| {
+            access.write && !matches!(access.target, Target::Shared(shared) if shared.0 > 0)
+        };
+        let found: Vec<bool> = hir
+            .accesses
+            .iter()
+            .zip(commuting)
+            .filter(|(access, _)| written(access))
+            .map(|(_, c)| c)
+            .collect();
+        // The initialiser of x and the write in `add` come first.
+        *found.last().unwrap()
+    }
+
+    #[test]
+    fn sums_products_and_constants_commute_with_their_like() {
+        assert!(commutes("isolated { x = x + 1; } isolated { x = 2 + x; x = x - y; }"));
+        assert!(commutes("isolated { x = x * 2; } isolated { x = y * x; }"));
+        assert!(commutes("isolated { x = 7; } isolated { x = 7; }"));
+        assert!(commutes("isolated { add(2); x = x + 1; }"));
+        assert!(commutes("isolated { a[i] = a[i] + 1; } isolated { a[i + 1] = a[i + 1] + 2; }"));
+        assert!(commutes("isolated { x = x + 1; } x = 5;"), "what is not in a section does not count");
+    }
+
+    #[test]
+    fn mixtures_and_reads_do_not_commute() {
+        assert!(!commutes("isolated { x = x * 2; } isolated { x = x + 1; }"));
+        assert!(!commutes("isolated { x = 7; } isolated { x = 8; }"));
+        assert!(!commutes("isolated { x = 7; } isolated { x = x + 1; }"));
+        assert!(!commutes("isolated { x = x + x; }"), "the second read is another one");
+        assert!(!commutes("isolated { x = y - x; }"));
+        assert!(!commutes("isolated { if x > 0 { x = x + 1; } }"));
+        assert!(!commutes("isolated { if 3 > x { x = 3; } }"), "a maximum may not write");
+        assert!(!commutes("isolated { add(x); x = x + 1; }"));
+        assert!(!commutes("isolated { a[i] = a[1] + 1; }"));
+    }
 }

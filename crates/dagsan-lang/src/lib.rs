@@ -140,8 +140,7 @@ impl Program {
         self.code.ops.iter().any(|op| matches!(op, Op::Ewait(_)))
     }
 
-    /// Do isolated sections do nothing to the target of this access but what commutes: only add to it, only raise
-    /// it to a maximum, …?
+    /// Do isolated sections do nothing to the target of this access but what commutes: only add to it, for example?
     pub fn commutes(&self, site: SiteId) -> bool {
         self.commuting.get(site.number() as usize).copied().unwrap_or(false)
     }

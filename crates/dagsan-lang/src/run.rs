@@ -91,6 +91,8 @@ pub struct Run<'a> {
     pub strands: u32,
     /// What it did.
     pub counts: Counts,
+    /// Was a region used by several tasks? Who of them came first decides what is joined, and is not explored.
+    pub shared_region: bool,
     hir: &'a Hir,
     lines: &'a Lines,
     state: State,
@@ -118,7 +120,8 @@ impl<'a> Run<'a> {
             }
         });
         let tasks = tasks.collect();
-        Run { end, output, tasks, strands, counts, hir, lines, state }
+        let shared_region = state.shared_region;
+        Run { end, output, tasks, strands, counts, shared_region, hir, lines, state }
     }
 
     /// The names of the cells of a location, lowest first: `x`, `a[3]`.

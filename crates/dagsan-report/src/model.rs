@@ -298,6 +298,8 @@ pub struct Report {
     pub has_isolated: bool,
     /// Did it come to an ewait?
     pub has_ewait: bool,
+    /// Did several tasks use one region?
+    pub has_shared_region: bool,
     /// How many schedules were run.
     pub schedules: u64,
     /// How they were explored, if one was not enough.
@@ -335,6 +337,7 @@ impl Report {
             isolation: engine.isolation,
             has_isolated: false,
             has_ewait: false,
+            has_shared_region: false,
             schedules: 0,
             exploration: None,
             schedule: None,

@@ -161,6 +161,7 @@ fn run_once(source: &Source, program: &Program, options: &Options) -> Checked {
     report.task_count = run.tasks.len() as u64;
     report.strand_count = run.strands.into();
     (report.has_isolated, report.has_ewait) = (observer.isolated, observer.ewait);
+    report.has_shared_region = run.shared_region;
     report.output.clone_from(&run.output);
     if observer.isolated && exclusive && schedules::commute(program, options) {
         report.exploration = Some(Exploration { commute: true, ..Exploration::default() });

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! # program            engines             expectation   reason
-//! hidden_race.task     dag,vector-clock    race-free     # one schedule is not enough
+//! hidden_race.task     esp-bags,drdp       race-free     # one schedule is not enough
 //! ```
 
 use std::collections::BTreeSet;

@@ -156,7 +156,7 @@ fn run(source: &Source, program: &Program, options: &Options, most: u64) -> (Rep
 
 fn describe_stop(stopped: Stopped, options: &Options) -> String {
     match stopped {
-        Stopped::Schedules => "that was the limit; raise it with --max-schedules".to_owned(),
+        Stopped::Schedules => "no more were asked for (--schedules, --max-schedules)".to_owned(),
         Stopped::Time => {
             let seconds = options.max_time.as_secs_f64();
             format!("the time of {seconds} s was up; raise it with --max-time")
@@ -213,6 +213,7 @@ impl<'a> Gathered<'a> {
                 self.report.schedule.clone_from(&schedule);
             }
         }
+        self.report.has_shared_region |= run.shared_region;
         self.report.dropped_races += seen.detector.dropped_races();
         for (mut race, points) in describe::races(self.source, run, seen.detector, &mut self.tasks) {
             let Race { locations, first, second, .. } = &race;

@@ -1,8 +1,8 @@
 //! Random programs whose behaviour depends on the order of their isolated sections and on nothing else.
 //!
 //! Values that come from races would make the racy locations of a program depend on how a run happens to
-//! order plain code, which no exploration of sections enumerates. So variables `s…` are touched in
-//! sections only, and only what was read from them decides anything; variables `p…` are touched
+//! order plain code, which no exploration of sections enumerates. So variables `s…` are written in
+//! sections only, and only what sections read from them decides anything; variables `p…` are written
 //! everywhere, and their values are never used.
 
 use fastrand::Rng;
@@ -43,6 +43,13 @@ pub fn generate(seed: u64) -> String {
     }
     generator.body(2, 2);
     generator.line(1, "}");
+    // All have been joined: here what the sections left behind decides.
+    for _ in 0..generator.rng.u32(0..3) {
+        let (cell, value) = (generator.rng.u32(0..SECTION_CELLS), generator.rng.u32(0..5));
+        let racy = generator.rng.u32(0..PLAIN_CELLS);
+        let race = format!("finish {{ async {{ p{racy} = 1; }} p{racy} = 2; }}");
+        generator.line(1, &format!("if s{cell} == {value} {{ {race} }}"));
+    }
     generator.body(1, 1);
     generator.line(0, "}");
     generator.out
@@ -90,6 +97,10 @@ impl Generator {
     }
 
     fn plain(&mut self, indent: usize) {
+        if self.rng.u32(0..4) == 0 {
+            let cell = self.rng.u32(0..SECTION_CELLS);
+            return self.line(indent, &format!("{{ let unused = s{cell}; }}"));
+        }
         let cell = self.rng.u32(0..PLAIN_CELLS);
         let text =
             if self.rng.bool() { format!("p{cell} = 1;") } else { format!("{{ let unused = p{cell}; }}") };
@@ -113,12 +124,14 @@ impl Generator {
         for _ in 0..self.rng.u32(1..3) {
             let (cell, other) = (self.rng.u32(0..SECTION_CELLS), self.rng.u32(0..SECTION_CELLS));
             let value = self.rng.u32(0..3);
-            match self.rng.u32(0..7) {
+            match self.rng.u32(0..10) {
                 0 => self.line(indent + 1, &format!("s{cell} = {value};")),
                 1 => self.line(indent + 1, &format!("v = s{cell};")),
                 2 | 3 => self.line(indent + 1, &format!("s{cell} = s{cell} + {value};")),
                 4 => self.line(indent + 1, &format!("if s{cell} < {value} {{ s{cell} = {value}; }}")),
-                5 => self.line(indent + 1, &format!("if s{cell} == {value} {{ s{other} = {value}; }}")),
+                5 => self.line(indent + 1, &format!("if s{cell} > {value} {{ s{cell} = {value}; }}")),
+                6 => self.line(indent + 1, &format!("s{cell} = s{cell} * {value};")),
+                7 | 8 => self.line(indent + 1, &format!("if s{cell} == {value} {{ s{other} = {value}; }}")),
                 _ => self.plain(indent + 1),
             }
         }

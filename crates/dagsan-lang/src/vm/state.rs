@@ -119,6 +119,8 @@ pub(crate) struct Region {
     /// Those of them that have ended, in that order.
     pub(crate) ended: Vec<u32>,
     pub(crate) waiters: Vec<u32>,
+    /// The first task that posted to it or waited for it.
+    pub(crate) user: Option<u32>,
 }
 
 /// An array.
@@ -150,6 +152,8 @@ pub(crate) struct State {
     /// Who waits for a future.
     pub(crate) future_waiters: FxHashMap<u32, Vec<u32>>,
     pub(crate) regions: Vec<Region>,
+    /// Has some region been used by several tasks?
+    pub(crate) shared_region: bool,
     /// Who waits for a scheduler's decision, by number.
     pub(crate) parked: BTreeSet<u32>,
     pub(crate) output: String,
@@ -171,6 +175,7 @@ impl State {
             promise_waiters: FxHashMap::default(),
             future_waiters: FxHashMap::default(),
             regions: Vec::new(),
+            shared_region: false,
             parked: BTreeSet::new(),
             output: String::new(),
         }

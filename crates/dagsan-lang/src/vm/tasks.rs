@@ -97,6 +97,7 @@ impl Machine<'_, '_> {
         let child = self.add_task(child_running, task, site, finish);
         let kind = match (place.kind, region) {
             (StartKind::Post, Some(region)) => {
+                self.use_region(task, region);
                 self.state.regions[region as usize].posted.push(child);
                 self.task(child).region = region as u32;
                 TaskKind::Post(RegionId(region as u32))
@@ -375,6 +376,12 @@ impl Machine<'_, '_> {
         Ok(id as i64)
     }
 
+    /// If several tasks use a region, who comes first decides who is joined by whom.
+    fn use_region(&mut self, task: u32, id: i64) {
+        let user = self.state.regions[id as usize].user.get_or_insert(task);
+        self.state.shared_region |= *user != task;
+    }
+
     pub(super) fn await_region(
         &mut self,
         task: u32,
@@ -382,6 +389,7 @@ impl Machine<'_, '_> {
         id: i64,
     ) -> Result<Outcome<()>, Stop> {
         self.not_isolated(running, "await")?;
+        self.use_region(task, id);
         let region = &mut self.state.regions[id as usize];
         if region.ended.len() < region.posted.len() {
             region.waiters.push(task);
@@ -396,6 +404,7 @@ impl Machine<'_, '_> {
 
     pub(super) fn ewait(&mut self, task: u32, running: &mut Running, id: i64) -> Result<Outcome<()>, Stop> {
         self.not_isolated(running, "ewait")?;
+        self.use_region(task, id);
         let granted = running.granted.take();
         let region = &mut self.state.regions[id as usize];
         let joined = match granted {

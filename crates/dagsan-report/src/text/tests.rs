@@ -7,7 +7,9 @@ use dagsan_core::order::{Isolation, Visits};
 use expect_test::{Expect, expect};
 
 use crate::fixture::{MISSING_GET, missing_get, place, race, report, task};
-use crate::model::{Blocked, Diagnostic, End, Failure, Join, Report, Source, Stats};
+use crate::model::{
+    Blocked, Diagnostic, End, Exploration, Failure, Join, Report, Source, Stats, Verdict, Witness,
+};
 
 fn check(report: &Report, expected: Expect) {
     let text = crate::text::render(report);
@@ -194,6 +196,88 @@ fn verdicts_say_no_more_than_was_found_out() {
     let mut racy = missing_get();
     racy.end = End::Deadlock(Vec::new());
     check_headline(&racy, "1 race on a[1]; then a deadlock: 0 of 3 tasks wait for ever");
+}
+
+#[test]
+fn verdicts_of_explorations_say_what_they_rest_on() {
+    let mut report = report("");
+    (report.task_count, report.strand_count, report.has_isolated) = (3, 4, true);
+    let explored = |schedules, commute, stopped: Option<&str>| {
+        let mut report = report.clone();
+        report.schedules = schedules;
+        let stopped = stopped.map(str::to_owned);
+        report.exploration = Some(Exploration { commute, stopped, ..Exploration::default() });
+        report
+    };
+    check_headline(
+        &explored(1, true, None),
+        "race-free: 3 tasks, 4 strands, every schedule of this input: the isolated sections commute, one run is enough",
+    );
+    check_headline(
+        &explored(12, false, None),
+        "race-free: 3 tasks, 4 strands, every schedule of this input; 12 of them stand for all",
+    );
+
+    let mut cut = explored(12, false, Some("it was interrupted"));
+    assert_eq!(cut.verdict(), Verdict::NotExhausted);
+    check_headline(
+        &cut,
+        "not-exhausted: 3 tasks, 4 strands, no race in what was seen; \
+         not all schedules were run, but 12: it was interrupted",
+    );
+    cut.races = missing_get().races;
+    assert_eq!(cut.verdict(), Verdict::Race);
+    check_headline(&cut, "1 race on a[1]; not all schedules were run, but 12: it was interrupted");
+    // A bad end is one, however much was left out.
+    cut.races.clear();
+    cut.end = End::Deadlock(Vec::new());
+    assert_eq!(cut.verdict(), Verdict::Deadlock);
+}
+
+#[test]
+fn a_schedule_is_named_with_the_command_that_runs_it_again() {
+    let mut report = missing_get();
+    report.races[0].schedule = Some("0.2.1".to_owned());
+    let again = "in schedule 0.2.1; to see it again: dagsan check x.task --replay 0.2.1";
+    let text = |report: &Report| anstream::adapter::strip_str(&crate::text::render(report)).to_string();
+    assert!(text(&report).contains(&format!("  = note: {again}\n")), "{}", text(&report));
+
+    report.races.clear();
+    report.schedule = Some("0.2.1".to_owned());
+    assert!(!text(&report).contains("--replay"), "it ended well: there is nothing to see again");
+    report.end = End::Deadlock(Vec::new());
+    assert!(text(&report).contains(&format!("note: {again}\ndeadlock: ")), "{}", text(&report));
+}
+
+#[test]
+fn a_witness_shows_both_orders() {
+    let note = |witness: Witness| {
+        let mut report = missing_get();
+        report.races[0].witness = Some(witness);
+        let text = crate::text::render(&report);
+        let text = anstream::adapter::strip_str(&text).to_string();
+        let notes = text.lines().filter_map(|line| line.trim().strip_prefix("= note: "));
+        notes.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let difference = |what: &str, one: &str, other: &str| (what.to_owned(), one.to_owned(), other.to_owned());
+    assert_eq!(
+        note(Witness::Differences(vec![
+            difference("x", "1", "2"),
+            difference("end", "it ends", "it deadlocks")
+        ])),
+        [
+            "both orders were run: (1) before (2): x = 1, end = it ends; (2) before (1): x = 2, end = it deadlocks"
+        ]
+    );
+    let [benign] = &note(Witness::Differences(Vec::new()))[..] else { panic!("one note") };
+    assert!(benign.ends_with("for this input the race is benign"), "{benign}");
+    let [none] = &note(Witness::None)[..] else { panic!("one note") };
+    assert!(none.starts_with("no witness: "), "{none}");
+
+    let many = (0..10).map(|cell| difference(&format!("a[{cell}]"), "0", "1")).collect();
+    let [many] = &note(Witness::Differences(many))[..] else { panic!("one note") };
+    assert!(many.contains("a[7] = 0; (2) before (1): a[0] = 1") && many.ends_with("; 2 more differences"));
+    assert!(!many.contains("a[8]"), "{many}");
 }
 
 #[test]

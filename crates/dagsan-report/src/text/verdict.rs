@@ -84,13 +84,13 @@ fn races(report: &Report) -> String {
 }
 
 fn not_exhausted(report: &Report, stopped: &str) -> String {
-    format!("not all schedules were run: {} were, and {stopped}", report.schedules)
+    format!("not all schedules were run, but {}: {stopped}", report.schedules)
 }
 
 /// What a race-free run speaks for.
 fn scope(report: &Report) -> String {
     if let Some(exploration) = &report.exploration {
-        return match &exploration.stopped {
+        let scope = match &exploration.stopped {
             Some(stopped) => format!("no race in what was seen; {}", not_exhausted(report, stopped)),
             None if exploration.commute => {
                 "every schedule of this input: the isolated sections commute, one run is enough".to_owned()
@@ -100,6 +100,7 @@ fn scope(report: &Report) -> String {
             }
             None => format!("every schedule of this input; {} of them stand for all", report.schedules),
         };
+        return with_conditions(scope, ", ", &conditions(report));
     }
     with_conditions("every schedule of this input".to_owned(), " ", &conditions(report))
 }
@@ -109,19 +110,20 @@ fn with_conditions(text: String, separator: &str, conditions: &[&str]) -> String
 }
 
 fn conditions(report: &Report) -> Vec<&'static str> {
-    if report.exploration.is_some() {
-        return Vec::new();
-    }
     let isolated = match report.isolation {
         Isolation::Ordered => "in this order of the isolated sections",
         Isolation::MutualExclusion => "if isolated sections commute",
     };
     let mut conditions = Vec::new();
-    if report.has_isolated {
+    let explored = report.exploration.is_some();
+    if report.has_isolated && !explored {
         conditions.push(isolated);
     }
-    if report.has_ewait {
+    if report.has_ewait && !explored {
         conditions.push("for this choice at ewait");
+    }
+    if report.has_shared_region {
+        conditions.push("for this order of posts to and awaits of the region that several tasks use");
     }
     conditions
 }

@@ -3,9 +3,18 @@
 //! Exit code 70 cannot be had from outside without a fault; `check.rs` and `exit.rs` test it inside.
 
 mod directory;
+mod eliminations;
 mod expectations;
+mod explored;
 mod formats;
+mod inputs;
+#[cfg(unix)]
+mod interrupt;
+mod limits;
+mod programs;
+mod replay;
 mod verdicts;
+mod witness;
 
 const MISSING_GET: &str = "\
 // expect: race a[1]

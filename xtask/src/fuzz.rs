@@ -42,7 +42,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<()> {
     let engines: Vec<&'static Engine> = match &args.engine {
         Some(name) => vec![order::find(name)?],
-        None => order::ENGINES.iter().collect(),
+        None => order::ENGINES.iter().chain([&order::EXPLORER]).collect(),
     };
     if args.show {
         return show(args, &engines);

@@ -110,7 +110,7 @@ impl AccessSet {
 
     /// Records an access to bytes of one line.
     #[inline]
-    pub(crate) fn record_run(&mut self, run: Run) {
+    pub fn record_run(&mut self, run: Run) {
         let Run { at: Location { line: number, mask }, kind, site } = run;
         let at = match self.lines.last() {
             Some(line) if line.number == number => self.lines.len() - 1,

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use dagsan_core::order::{ENGINES, Engine, Isolation, Options, default_engine};
+use dagsan_core::order::{ENGINES, EXPLORER, Engine, Isolation, Options, default_engine};
 use dagsan_core::{Detector, Recording, Stream};
 use dagsan_fuzz::{Class, Program, Schedule, Size, generate, judge, judge_in, misordered, run};
 
 fn engines() -> Vec<&'static Engine> {
-    ENGINES.iter().collect()
+    ENGINES.iter().chain([&EXPLORER]).collect()
 }
 
 fn slice(class: Class, programs: u64) -> impl Iterator<Item = Program> {

@@ -265,7 +265,7 @@ pub static ENGINES: &[Engine] = &[
 /// `dag` with isolated sections read as mutual exclusion. For explorations of schedules, which bring the edges
 /// between sections that matter; it is not chosen by name.
 pub static EXPLORER: Engine = Engine {
-    name: "dag",
+    name: "dag (mutual exclusion)",
     summary: "dag, for explorations",
     constructs: EVERYTHING,
     depth_first: false,

@@ -176,7 +176,7 @@ impl Machine<'_, '_> {
                 }
                 Op::LoadCheck(d, a, i, access) => {
                     let cell = attempt!(self.cell(reg!(a), reg!(i)));
-                    self.trace.access(cell as u64, 1, AccessKind::Read, access);
+                    self.trace.access(cell as u32, AccessKind::Read, access);
                     reg!(d) = self.state.cells[cell];
                 }
                 Op::Store(a, i, s) => {
@@ -185,23 +185,23 @@ impl Machine<'_, '_> {
                 }
                 Op::StoreCheck(a, i, s, access) => {
                     let cell = attempt!(self.cell(reg!(a), reg!(i)));
-                    self.trace.access(cell as u64, 1, AccessKind::Write, access);
+                    self.trace.access(cell as u32, AccessKind::Write, access);
                     self.state.cells[cell] = reg!(s);
                 }
                 Op::Read(d, cell) => reg!(d) = self.state.cells[cell as usize],
                 Op::ReadCheck(d, cell, access) => {
-                    self.trace.access(u64::from(cell), 1, AccessKind::Read, access);
+                    self.trace.access(cell, AccessKind::Read, access);
                     reg!(d) = self.state.cells[cell as usize];
                 }
                 Op::Write(s, cell) => self.state.cells[cell as usize] = reg!(s),
                 Op::WriteCheck(s, cell, access) => {
-                    self.trace.access(u64::from(cell), 1, AccessKind::Write, access);
+                    self.trace.access(cell, AccessKind::Write, access);
                     self.state.cells[cell as usize] = reg!(s);
                 }
                 Op::Check(cell, access) => {
                     let write = self.hir.accesses[access.index()].write;
                     let kind = if write { AccessKind::Write } else { AccessKind::Read };
-                    self.trace.access(u64::from(cell), 1, kind, access);
+                    self.trace.access(cell, kind, access);
                 }
                 Op::Summary(number) => self.summary(&code.summaries[number as usize], stack, base),
                 Op::Count(access) => {

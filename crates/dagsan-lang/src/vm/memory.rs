@@ -126,7 +126,7 @@ impl Machine<'_, '_> {
         let Some((&(step, count), inner)) = dimensions.split_last() else {
             let write = self.hir.accesses[summary.access.index()].write;
             let kind = if write { AccessKind::Write } else { AccessKind::Read };
-            self.trace.access(first, width, kind, summary.access);
+            self.trace.range(first, width, kind, summary.access);
             return;
         };
         for i in 0..count as u64 {

@@ -1,11 +1,18 @@
 //! What the core hears of a run: task events, and the access set of the running strand.
 
-use dagsan_core::{AccessKind, AccessSet, Bytes, Consumer, Error, Event, SiteId, Stream, TaskId};
+use dagsan_core::TaskId;
+use dagsan_core::{
+    AccessKind, AccessSet, Bytes, Consumer, Error, Event, LINE_BYTES, Location, Run, SiteId, Stream,
+};
 
 use crate::hir::AccessId;
 
 /// Bytes of a cell.
 pub(crate) const CELL_BYTES: u64 = 8;
+/// A line has a whole number of cells, and no cell is in two.
+const CELLS_PER_LINE: u64 = LINE_BYTES / CELL_BYTES;
+/// The mask of the first cell of a line.
+const CELL_MASK: u64 = (1 << CELL_BYTES) - 1;
 
 /// Collects the accesses of the running strand, and delivers them before the event that ends it.
 pub(crate) struct Trace<'a> {
@@ -28,17 +35,30 @@ impl<'a> Trace<'a> {
         self.recording
     }
 
-    /// Collects an access to `count` cells from `cell` on.
+    /// Collects an access to one cell.
     #[inline]
-    pub(crate) fn access(&mut self, cell: u64, count: u64, kind: AccessKind, access: AccessId) {
-        if !self.recording {
-            return;
-        }
-        self.checks += 1;
-        // Cells are numbered by 31 bits, accesses by fewer than 30.
-        if let (Ok(bytes), Some(site)) =
-            (Bytes::new(cell * CELL_BYTES, count * CELL_BYTES), SiteId::new(access.0))
+    pub(crate) fn access(&mut self, cell: u32, kind: AccessKind, access: AccessId) {
+        // Accesses are numbered by fewer than 30 bits.
+        if self.recording
+            && let Some(site) = SiteId::new(access.0)
         {
+            self.checks += 1;
+            let mask = CELL_MASK << (u64::from(cell) % CELLS_PER_LINE * CELL_BYTES);
+            let at = Location { line: u64::from(cell) / CELLS_PER_LINE, mask };
+            debug_assert!(
+                at.addresses().eq(u64::from(cell) * CELL_BYTES..(u64::from(cell) + 1) * CELL_BYTES)
+            );
+            self.set.record_run(Run { at, kind, site });
+        }
+    }
+
+    /// Collects an access to `count` cells from `cell` on.
+    pub(crate) fn range(&mut self, cell: u64, count: u64, kind: AccessKind, access: AccessId) {
+        if self.recording
+            && let (Ok(bytes), Some(site)) =
+                (Bytes::new(cell * CELL_BYTES, count * CELL_BYTES), SiteId::new(access.0))
+        {
+            self.checks += 1;
             self.set.record(bytes, kind, site);
         }
     }

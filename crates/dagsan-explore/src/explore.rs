@@ -120,7 +120,8 @@ pub fn explore(
     }
 }
 
-/// Runs one schedule, as [`explore`] would, and tells `seen` of it.
+/// Runs one schedule, as [`explore`] would, and tells `seen` of it. Gives back the scheduler, which knows whether the
+/// schedule was one of this program.
 pub fn replay(
     program: &Program,
     engine: &'static Engine,
@@ -128,12 +129,13 @@ pub fn replay(
     limits: &dagsan_lang::Limits,
     schedule: &Schedule,
     seen: &mut dyn FnMut(Seen<'_, '_>),
-) -> Result<(), Error> {
+) -> Result<Replay, Error> {
     let reduced = reduction == Reduction::PartialOrder;
     let commutes = |site: SiteId| program.commutes(site);
     let engine = if reduced { &order::EXPLORER } else { engine };
     let mut observer = Observer::new(Detector::new(engine, order::Options::default()), reduced, &commutes);
-    let run = program.run_scheduled(limits, &mut observer, &mut Replay::new(schedule.clone()));
+    let mut replay = Replay::new(schedule.clone());
+    let run = program.run_scheduled(limits, &mut observer, &mut replay);
     let mut detector = observer.into_detector();
     detector.finish()?;
     if let End::Refused(error) = run.end {
@@ -141,7 +143,7 @@ pub fn replay(
     }
     let so_far = Exploration { schedules: 1, redundant: 0, states: 0, independent: false, stopped: None };
     seen(Seen { schedule: schedule.clone(), run: &run, detector: &detector, so_far });
-    Ok(())
+    Ok(replay)
 }
 
 /// Takes the choices of a schedule, and after its end the first one each time.
@@ -149,20 +151,47 @@ pub fn replay(
 pub struct Replay {
     schedule: Schedule,
     taken: usize,
+    /// How many choices there were where one was asked for that is not there.
+    too_few: Option<usize>,
 }
 
 impl Replay {
     /// Replays `schedule`. A choice that is not there ends the run with [`End::Stopped`].
     pub fn new(schedule: Schedule) -> Replay {
-        Replay { schedule, taken: 0 }
+        Replay { schedule, taken: 0, too_few: None }
+    }
+}
+
+impl Replay {
+    /// What is wrong with the schedule, after the run.
+    pub fn problem(&self) -> Option<String> {
+        let (place, len) = (self.taken, self.schedule.0.len());
+        match self.too_few {
+            Some(choices) => Some(format!(
+                "schedule {} is not one of this program: number {} of it is {}, and the choices there are 0 to {}",
+                self.schedule,
+                place + 1,
+                self.schedule.0.get(place).copied().unwrap_or(0),
+                choices - 1
+            )),
+            None if place < len => Some(format!(
+                "schedule {} is not one of this program, which has {place} choices",
+                self.schedule
+            )),
+            None => None,
+        }
     }
 }
 
 impl Scheduler for Replay {
-    fn choose(&mut self, _: &[Choice]) -> Option<usize> {
-        let choice = self.schedule.0.get(self.taken).copied().unwrap_or(0);
+    fn choose(&mut self, choices: &[Choice]) -> Option<usize> {
+        let choice = self.schedule.0.get(self.taken).copied().unwrap_or(0) as usize;
+        if choice >= choices.len() {
+            self.too_few = Some(choices.len());
+            return None;
+        }
         self.taken += 1;
-        Some(choice as usize)
+        Some(choice)
     }
 }
 
@@ -207,7 +236,8 @@ impl<'a> Explorer<'a, '_> {
     fn next(&self) -> Option<Vec<(NodeId, u32)>> {
         let mut shared = self.lock();
         loop {
-            if shared.failed.is_some() || self.stop(&mut shared) {
+            // The first run is always made: without it there is nothing to say.
+            if !shared.first && (shared.failed.is_some() || self.stop(&mut shared)) {
                 return None;
             }
             // Runs under way count: there must not be more schedules than wanted.

@@ -110,8 +110,15 @@ impl Program {
         Run::new(machine, end, &self.code, &self.plan, &self.lines)
     }
 
-    /// Runs the program so that `second` comes before `first` if that can be, and says whether it was. The
-    /// program must have been compiled to count accesses.
+    /// Runs the program with a scheduler, and tells nobody.
+    pub fn run_plain_scheduled(&self, limits: &Limits, scheduler: &mut dyn Scheduler) -> Run<'_> {
+        let mut machine = Machine::new(&self.hir, &self.code, limits, None);
+        let end = machine.run_scheduled(scheduler);
+        Run::new(machine, end, &self.code, &self.plan, &self.lines)
+    }
+
+    /// Runs the program so that `second` comes before `first`, which it follows in the schedule, if that can be; says
+    /// whether it could. The program must have been compiled to count accesses.
     pub fn run_reversed(
         &self,
         limits: &Limits,

@@ -164,7 +164,11 @@ fn json(report: &Report) -> JsonReport<'_> {
         file: report.name(),
         output: &report.output,
         schedule: report.schedule.as_deref(),
-        states: report.exploration.as_ref().map(|exploration| exploration.states),
+        states: report
+            .exploration
+            .as_ref()
+            .map(|exploration| exploration.states)
+            .filter(|&states| states > 0),
         stopped: report.exploration.as_ref().and_then(|exploration| exploration.stopped.as_deref()),
         dropped_races: Some(report.dropped_races).filter(|&dropped| dropped > 0),
         blocked,

@@ -12,6 +12,6 @@ mod model;
 pub mod text;
 
 pub use model::{
-    Blocked, Diagnostic, End, Expectation, Exploration, Failure, Join, Place, Race, Report, Side, Source,
-    Stats, Task, Verdict, Witness,
+    Blocked, Diagnostic, End, Expectation, Exploration, Failure, Join, OUTPUT, Place, Race, Report, Side,
+    Source, Stats, Task, Verdict, Witness,
 };

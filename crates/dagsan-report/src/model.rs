@@ -127,6 +127,9 @@ pub struct Race {
     pub witness: Option<Witness>,
 }
 
+/// The name of the program's output among the differences of a witness.
+pub const OUTPUT: &str = "output";
+
 /// What running the accesses of a race in both orders has shown.
 #[derive(Debug, Clone)]
 pub enum Witness {

@@ -20,7 +20,7 @@ use dagsan_report::graph::Picture;
 use dagsan_report::{End, Exploration, Report, Source, Stats};
 
 use crate::describe::{self, Points, RunNames, Tasks};
-use crate::schedules;
+use crate::schedules::{self, Found};
 
 /// So many pairs of places get a witness.
 const MAX_WITNESSES: usize = 20;
@@ -57,12 +57,14 @@ pub struct Checked {
     pub picture: Option<Picture>,
     /// The accesses of each race of the report.
     points: Vec<Points>,
+    /// Did some run end in an error of the program?
+    failed: bool,
 }
 
 impl Checked {
     /// Nothing but a report.
     pub fn only(report: Report) -> Checked {
-        Checked { report, picture: None, points: Vec::new() }
+        Checked { report, picture: None, points: Vec::new(), failed: false }
     }
 }
 
@@ -70,12 +72,10 @@ impl Checked {
 pub fn check(source: &Source, options: &Options) -> Checked {
     guarded(source, options, || {
         let checked = compile_and_run(source, options, options.eliminations);
-        match checked.report.end {
-            End::Failed(_) if options.eliminations != Eliminations::none() => {
-                compile_and_run(source, options, Eliminations::none())
-            }
-            _ => checked,
+        if checked.failed && options.eliminations != Eliminations::none() {
+            return compile_and_run(source, options, Eliminations::none());
         }
+        checked
     })
 }
 
@@ -100,23 +100,23 @@ fn compile_and_run(source: &Source, options: &Options, eliminations: Elimination
         }
     };
     let compile_time = start.elapsed();
-    let explored = match options.schedules {
-        Schedules::All(most) => schedules::explore(source, &program, options, most),
-        Schedules::Replay(ref schedule) => schedules::replay(source, &program, options, schedule),
+    let found = match &options.schedules {
+        _ if !program.has_choices() => None,
+        Schedules::All(most) => schedules::explore(source, &program, options, *most),
+        Schedules::Replay(schedule) => schedules::replay(source, &program, options, schedule),
         Schedules::One => None,
     };
-    // A picture shows one run: the default one, or that of a schedule.
-    let single = match (&explored, options.graph) {
-        (Some(_), false) => None,
-        _ => Some(run_once(source, &program, options)),
-    };
-    let mut checked = match (explored, single) {
-        (Some((report, points)), single) => {
-            Checked { report, points, picture: single.and_then(|single| single.picture) }
+    let mut checked = match found {
+        None => run_once(source, &program, options, None),
+        Some(Found { mut report, points, failed }) => {
+            let picture = picture(source, &program, options, &mut report);
+            Checked { report, picture, points, failed }
         }
-        (None, Some(single)) => single,
-        (None, None) => unreachable!("what is not explored is run once"),
     };
+    if let (Schedules::Replay(_), false) = (&options.schedules, program.has_choices()) {
+        let note = "the program has no isolated sections and no ewait: there is nothing to replay";
+        checked.report.notes.push(note.to_owned());
+    }
     if let Some(stats) = &mut checked.report.stats {
         stats.compile_time = compile_time;
     }
@@ -140,15 +140,29 @@ fn find_witnesses(source: &Source, options: &Options, checked: &mut Checked) {
     }
 }
 
-fn run_once(source: &Source, program: &Program, options: &Options) -> Checked {
+/// The graph of an explored program, if it was asked for: of the schedule that shows its first race, or of the
+/// first one.
+fn picture(source: &Source, program: &Program, options: &Options, report: &mut Report) -> Option<Picture> {
+    if !options.graph || matches!(report.end, End::Refused(_) | End::Broken(_)) {
+        return None;
+    }
+    let racy = report.races.first().and_then(|race| race.schedule.clone());
+    let text = racy.or_else(|| report.schedule.clone()).unwrap_or_else(|| "-".to_owned());
+    let schedule = text.parse().unwrap_or_default();
+    report.notes.push(format!("the graph is that of schedule {text}"));
+    run_once(source, program, options, Some(&schedule)).picture
+}
+
+/// Runs the program serially, or in a given schedule.
+fn run_once(source: &Source, program: &Program, options: &Options, schedule: Option<&Schedule>) -> Checked {
     let start = Instant::now();
     let mut observer = Observer::new(options);
-    let run = match &options.schedules {
-        Schedules::Replay(schedule) if program.has_choices() => {
+    let run = match schedule {
+        Some(schedule) => {
             let mut replay = Replay::new(schedule.clone());
             program.run_scheduled(&options.limits, &mut observer, &mut replay)
         }
-        _ => program.run(&options.limits, &mut observer),
+        None => program.run(&options.limits, &mut observer),
     };
     let finished = observer.detector.finish();
     let run_time = start.elapsed();
@@ -163,8 +177,13 @@ fn run_once(source: &Source, program: &Program, options: &Options) -> Checked {
     (report.has_isolated, report.has_ewait) = (observer.isolated, observer.ewait);
     report.has_shared_region = run.shared_region;
     report.output.clone_from(&run.output);
-    if observer.isolated && exclusive && schedules::commute(program, options) {
-        report.exploration = Some(Exploration { commute: true, ..Exploration::default() });
+    if observer.isolated && exclusive && options.schedules != Schedules::One {
+        let commute = schedules::commute(program, options);
+        let stopped = (!commute).then(|| {
+            let name = options.engine.name;
+            format!("the isolated sections may not commute, and `{name}` judges one order; --engine dag runs others")
+        });
+        report.exploration = Some(Exploration { commute, stopped, ..Exploration::default() });
     }
     // A run that was broken off is no basis for a verdict, not even for a bad one.
     if !matches!(report.end, End::Refused(_) | End::Broken(_)) {
@@ -185,7 +204,8 @@ fn run_once(source: &Source, program: &Program, options: &Options) -> Checked {
         let racing: HashSet<_> = races.flat_map(|race| [race.first.strand, race.second.strand]).collect();
         Picture::new(source.name(), graph.graph(), &names, &racing, options.engine.isolation)
     });
-    Checked { report, picture, points }
+    let failed = matches!(run.end, dagsan_lang::End::Failed(_));
+    Checked { report, picture, points, failed }
 }
 
 /// The detector, and what else wants to see the run.

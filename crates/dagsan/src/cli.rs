@@ -75,7 +75,7 @@ pub struct CheckArguments {
     pub max_time: u64,
 
     /// Stop exploring after so many schedules
-    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub max_schedules: u64,
 
     /// Stop a program after so many operations

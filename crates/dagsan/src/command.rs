@@ -20,6 +20,7 @@ use crate::cli::{CheckArguments, Format, GraphFile, GraphKind};
 use crate::exit::Code;
 use crate::expect::{self, Exceptions, Expected};
 use crate::inputs;
+use crate::schedules;
 
 /// Does what was asked, and says how to end.
 pub fn run(arguments: &CheckArguments) -> Result<Code> {
@@ -42,6 +43,7 @@ pub fn run(arguments: &CheckArguments) -> Result<Code> {
     let mut exceptions = ExceptionFiles::default();
     let mut out = Output::new(arguments, inputs.several);
     let mut code = Code::Clean;
+    let mut checked = 0;
     for path in &inputs.files {
         let Checked { mut report, picture, .. } = check_file(path, &options);
         if arguments.expect {
@@ -49,6 +51,7 @@ pub fn run(arguments: &CheckArguments) -> Result<Code> {
         }
         code = code.max(match &report.expectation {
             _ if matches!(report.end, End::Broken(_)) => Code::Fault,
+            _ if matches!(report.end, End::Unreadable(_)) => Code::Usage,
             None => Code::of(&report),
             Some(Expectation { met: Some(false), .. }) => Code::Unexpected,
             Some(_) => Code::Clean,
@@ -67,6 +70,13 @@ pub fn run(arguments: &CheckArguments) -> Result<Code> {
             report.notes.push("`--graph FILE.svg` draws which strand precedes which".to_owned());
         }
         out.report(report)?;
+        checked += 1;
+        if schedules::interrupted() {
+            break;
+        }
+    }
+    if checked < inputs.files.len() {
+        anstream::eprintln!("interrupted: {} files were not checked", inputs.files.len() - checked);
     }
     out.finish()?;
     Ok(code)
@@ -89,6 +99,17 @@ fn write_graph(file: &GraphFile, picture: &Picture) -> Result<()> {
         GraphKind::Svg => graph::svg(picture)?,
     };
     fs::write(&file.path, text).with_context(|| format!("cannot write {}", file.path.display()))
+}
+
+/// The word for a verdict, said of several programs.
+fn plural(word: &str) -> &str {
+    match word {
+        "race" => "with races",
+        "deadlock" => "with deadlocks",
+        "error" => "with errors",
+        "not-exhausted" => "not exhausted",
+        other => other,
+    }
 }
 
 /// The exceptions of every directory met so far.
@@ -183,7 +204,7 @@ impl Output {
         };
         let style = text::verdict_style(if good { Verdict::RaceFree } else { Verdict::Error });
         let separator = if rest.starts_with('\n') { "" } else { ": " };
-        self.write(&format!("{style}{word:<11}{style:#} {name}{separator}{rest}\n"))?;
+        self.write(&format!("{style}{word:<13}{style:#} {name}{separator}{rest}\n"))?;
         match &report.stats {
             Some(stats) => self.write(&text::table(stats)),
             None => Ok(()),
@@ -203,7 +224,7 @@ impl Output {
             (Format::Text, true, _) => {
                 let all: u64 = self.counts.iter().map(|(_, count)| count).sum();
                 let counts: Vec<String> =
-                    self.counts.iter().map(|(word, count)| format!("{count} {word}")).collect();
+                    self.counts.iter().map(|(word, count)| format!("{count} {}", plural(word))).collect();
                 let files = if all == 1 { "file" } else { "files" };
                 self.write(&format!("{all} {files}: {}\n", counts.join(", ")))
             }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use dagsan_core::{Detector, Error, Location, SiteId, TaskId};
 use dagsan_lang::{self as lang, Elimination, Point, Run};
+use dagsan_report::OUTPUT;
 use dagsan_report::graph::Names;
 use dagsan_report::{
     Blocked, Diagnostic, End, Failure, Join, Place, Race, Side, Source, Stats, Task, Witness,
@@ -135,13 +136,9 @@ pub fn races(source: &Source, run: &Run<'_>, detector: &Detector, tasks: &mut Ta
 pub fn witness(witness: Option<dagsan_explore::Witness>) -> Witness {
     let Some(found) = witness else { return Witness::None };
     let mut differences = found.memory;
-    differences.extend(found.output.map(|(one, other)| ("output".to_owned(), quoted(&one), quoted(&other))));
+    differences.extend(found.output.map(|(one, other)| (OUTPUT.to_owned(), one, other)));
     differences.extend(found.end.map(|(one, other)| ("end".to_owned(), one, other)));
     Witness::Differences(differences)
-}
-
-fn quoted(output: &str) -> String {
-    format!("{:?}", output.trim_end())
 }
 
 /// What the run and its detector did.

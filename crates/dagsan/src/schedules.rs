@@ -23,6 +23,8 @@ use crate::describe::{self, Points, Tasks};
 
 /// Set by Ctrl-C.
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+/// Is an exploration under way, which can be ended with what it has found?
+static EXPLORING: AtomicBool = AtomicBool::new(false);
 
 /// How much memory states may take if the system does not say how much there is.
 const DEFAULT_MEMORY: usize = 1 << 31;
@@ -32,23 +34,37 @@ const SHOW_PROGRESS_AFTER: Duration = Duration::from_secs(1);
 /// From now on Ctrl-C ends an exploration, which then says what it has found; a second one ends the program.
 pub fn listen_for_interrupts() -> Result<(), ctrlc::Error> {
     ctrlc::set_handler(|| {
-        // Relaxed: the flag is all there is to see.
-        if INTERRUPTED.swap(true, Ordering::Relaxed) {
+        // Relaxed: the flags are all there is to see.
+        let again = INTERRUPTED.swap(true, Ordering::Relaxed);
+        if again || !EXPLORING.load(Ordering::Relaxed) {
             std::process::exit(130);
         }
+        eprintln!("interrupted: the runs under way are finished; Ctrl-C again ends at once");
     })
 }
 
-/// Explores a program that has choices; `None` if it has none, or if the engine cannot judge more than one run.
-pub fn explore(
-    source: &Source,
-    program: &Program,
-    options: &Options,
-    most: u64,
-) -> Option<(Report, Vec<Points>)> {
-    if !program.has_choices() {
-        return None;
+/// Has somebody pressed Ctrl-C?
+pub fn interrupted() -> bool {
+    INTERRUPTED.load(Ordering::Relaxed)
+}
+
+/// What was found.
+pub struct Found {
+    pub report: Report,
+    /// The accesses of each race of the report.
+    pub points: Vec<Points>,
+    /// Did some run end in an error of the program?
+    pub failed: bool,
+}
+
+impl Found {
+    fn only(report: Report) -> Found {
+        Found { report, points: Vec::new(), failed: false }
     }
+}
+
+/// Explores a program that has choices; `None` if the engine cannot judge more than one run.
+pub fn explore(source: &Source, program: &Program, options: &Options, most: u64) -> Option<Found> {
     match options.engine.isolation {
         Isolation::Ordered => Some(run(source, program, options, most)),
         Isolation::MutualExclusion => None,
@@ -64,14 +80,11 @@ pub fn commute(program: &Program, options: &Options) -> bool {
 }
 
 /// Runs the schedule that a report has named.
-pub fn replay(
-    source: &Source,
-    program: &Program,
-    options: &Options,
-    schedule: &Schedule,
-) -> Option<(Report, Vec<Points>)> {
-    if !program.has_choices() || options.engine.isolation == Isolation::MutualExclusion {
-        return None;
+pub fn replay(source: &Source, program: &Program, options: &Options, schedule: &Schedule) -> Option<Found> {
+    let name = options.engine.name;
+    if options.engine.isolation == Isolation::MutualExclusion {
+        let why = format!("`{name}` judges the serial schedule only; replay with --engine dag");
+        return Some(Found::only(Report::new(source.clone(), options.engine, End::Refused(why))));
     }
     let start = Instant::now();
     let mut gathered = Gathered::new(source, options);
@@ -79,18 +92,22 @@ pub fn replay(
     let run = dagsan_explore::replay(program, engine, reduction, &options.limits, schedule, &mut |seen| {
         gathered.add(&seen);
     });
+    let refused = match run {
+        Ok(replay) => replay.problem().map(End::Refused),
+        Err(error) => Some(describe::refused(&error)),
+    };
+    if let Some(end) = refused {
+        return Some(Found::only(Report::new(source.clone(), engine, end)));
+    }
     let mut report = gathered.report;
     report.tasks = gathered.tasks.mentioned;
     report.schedules = 1;
     report.schedule = Some(schedule.to_string());
     (report.has_isolated, report.has_ewait) = (program.has_isolated(), program.has_ewait());
-    if let Err(error) = run {
-        report.end = describe::refused(&error);
-    }
     if let Some(stats) = &mut report.stats {
         stats.run_time = start.elapsed();
     }
-    Some((report, gathered.points))
+    Some(Found { report, points: gathered.points, failed: gathered.failed })
 }
 
 /// The reduction has edges of its own, which are made for `dag`.
@@ -120,15 +137,18 @@ fn limits(options: &Options, schedules: u64) -> Limits<'static> {
     }
 }
 
-fn run(source: &Source, program: &Program, options: &Options, most: u64) -> (Report, Vec<Points>) {
+fn run(source: &Source, program: &Program, options: &Options, most: u64) -> Found {
     let start = Instant::now();
     let (limits, reduction) = (limits(options, most), reduction(options));
     let mut gathered = Gathered::new(source, options);
     let progress = Progress::new(source.name());
+    // Relaxed, here and below: the flag is all there is to see.
+    EXPLORING.store(true, Ordering::Relaxed);
     let explored = dagsan_explore::explore(program, options.engine, reduction, &limits, &mut |seen| {
         progress.show(&seen);
         gathered.add(&seen);
     });
+    EXPLORING.store(false, Ordering::Relaxed);
     progress.clear();
     let mut report = gathered.report;
     report.tasks = gathered.tasks.mentioned;
@@ -150,8 +170,13 @@ fn run(source: &Source, program: &Program, options: &Options, most: u64) -> (Rep
     }
     if let Some(stats) = &mut report.stats {
         stats.run_time = start.elapsed();
+        if report.schedules > 1 {
+            report
+                .notes
+                .push("the figures are those of the first schedule, the time is that of all".to_owned());
+        }
     }
-    (report, gathered.points)
+    Found { report, points: gathered.points, failed: gathered.failed }
 }
 
 fn describe_stop(stopped: Stopped, options: &Options) -> String {
@@ -178,6 +203,7 @@ struct Gathered<'a> {
     points: Vec<Points>,
     known: HashSet<Key>,
     first: bool,
+    failed: bool,
 }
 
 impl<'a> Gathered<'a> {
@@ -191,6 +217,7 @@ impl<'a> Gathered<'a> {
             points: Vec::new(),
             known: HashSet::new(),
             first: true,
+            failed: false,
         }
     }
 
@@ -206,6 +233,7 @@ impl<'a> Gathered<'a> {
                 self.report.stats = Some(Stats { ..describe::stats(run, seen.detector) });
             }
         }
+        self.failed |= matches!(run.end, dagsan_lang::End::Failed(_));
         let schedule = Some(seen.schedule.to_string());
         if matches!(self.report.end, End::Finished) {
             self.report.end = describe::end(self.source, run, &mut self.tasks);

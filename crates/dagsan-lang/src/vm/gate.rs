@@ -1,9 +1,8 @@
 //! Two accesses in a chosen order: one is held back until the other was made.
 //!
 //! For witnesses of races. A task that comes to the held access waits until the awaited one is made, or until
-//! nothing else can run. In the latter case, if the awaited access was made before, the order is the one that
-//! is wanted; if not, this was not the access of the race, but one that the task makes before it from the
-//! same place, and the next one is held.
+//! nothing else can run: then this was not the access of the race, but one that the task makes before it from
+//! the same place, and the next one is held.
 
 use super::state::NONE;
 use super::{Machine, Names, Stop};
@@ -16,8 +15,6 @@ pub(crate) struct Gate {
     held: Point,
     awaited: Point,
     progress: Progress,
-    /// The awaited access was made.
-    seen: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,13 +25,13 @@ enum Progress {
     Holding(u32),
     /// This task may go on, once.
     Excused(u32),
-    /// The awaited access was made before the held one: nothing more is to be done.
+    /// The awaited access was made while the other was held: nothing more is to be done.
     Passed,
 }
 
 impl Gate {
     pub(crate) fn new(held: Point, awaited: Point) -> Gate {
-        Gate { held, awaited, progress: Progress::Open, seen: false }
+        Gate { held, awaited, progress: Progress::Open }
     }
 
     /// Was the awaited access made first?
@@ -55,7 +52,6 @@ impl Machine<'_, '_> {
         };
         let (is_held, is_awaited) = (meets(&gate.held), meets(&gate.awaited));
         let Some(gate) = &mut self.gate else { return false };
-        gate.seen |= is_awaited;
         match gate.progress {
             Progress::Holding(holding) if is_awaited => {
                 gate.progress = Progress::Passed;
@@ -75,7 +71,7 @@ impl Machine<'_, '_> {
     pub(super) fn open_gate(&mut self) -> bool {
         let Some(gate) = &mut self.gate else { return false };
         let Progress::Holding(task) = gate.progress else { return false };
-        gate.progress = if gate.seen { Progress::Passed } else { Progress::Excused(task) };
+        gate.progress = Progress::Excused(task);
         self.wake(task);
         true
     }

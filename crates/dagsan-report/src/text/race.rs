@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use annotate_snippets::{Element, Level};
 use dagsan_core::AccessKind;
 
-use crate::model::{Place, Race, Report, Side, Witness, distinct};
+use crate::model::{OUTPUT, Place, Race, Report, Side, Witness, distinct};
 use crate::text::verdict::{SHOWN_LOCATIONS, count, list};
 use crate::text::{Mark, advice, block, title};
 
@@ -100,7 +100,7 @@ fn show(report: &Report, group: &RaceGroup<'_>) -> String {
 fn witness(witness: &Witness) -> String {
     let differences = match witness {
         Witness::None => {
-            return "no witness: the two accesses could not be run in both orders".to_owned();
+            return "no witness: (2) could not be run before (1); it may depend on another race".to_owned();
         }
         Witness::Differences(differences) if differences.is_empty() => {
             return "both orders were run, and nothing differs, neither shared memory nor output: \
@@ -109,18 +109,19 @@ fn witness(witness: &Witness) -> String {
         }
         Witness::Differences(differences) => differences,
     };
+    let value = |what: &str, value: &str| match what {
+        OUTPUT => format!("{what} = {:?}", value.trim_end()),
+        _ => format!("{what} = {value}"),
+    };
     let shown = differences.iter().take(SHOWN_LOCATIONS);
     let (one, other): (Vec<String>, Vec<String>) =
-        shown.map(|(what, one, other)| (format!("{what} = {one}"), format!("{what} = {other}"))).unzip();
+        shown.map(|(what, one, other)| (value(what, one), value(what, other))).unzip();
     let more = match differences.len().saturating_sub(SHOWN_LOCATIONS) {
         0 => String::new(),
         more => format!("; {more} more differences"),
     };
-    format!(
-        "both orders were run: (1) before (2): {}; (2) before (1): {}{more}",
-        one.join(", "),
-        other.join(", ")
-    )
+    let (one, other) = (one.join(", "), other.join(", "));
+    format!("both orders were run: (1) before (2): {one}; (2) before (1): {other}{more}")
 }
 
 fn accesses<'a>(first: &'a Side, second: &'a Side, name: &str) -> Vec<Mark<'a>> {

@@ -223,11 +223,11 @@ fn verdicts_of_explorations_say_what_they_rest_on() {
     check_headline(
         &cut,
         "not-exhausted: 3 tasks, 4 strands, no race in what was seen; \
-         not all schedules were run, but 12: it was interrupted",
+         12 schedules run, not all: it was interrupted",
     );
     cut.races = missing_get().races;
     assert_eq!(cut.verdict(), Verdict::Race);
-    check_headline(&cut, "1 race on a[1]; not all schedules were run, but 12: it was interrupted");
+    check_headline(&cut, "1 race on a[1]; 12 schedules run, not all: it was interrupted");
     // A bad end is one, however much was left out.
     cut.races.clear();
     cut.end = End::Deadlock(Vec::new());

@@ -29,9 +29,17 @@ pub fn headline(report: &Report) -> String {
 /// What was found, in one line, without the name of the program and the word for the verdict.
 pub fn verdict(report: &Report) -> String {
     let found = if report.races.is_empty() { None } else { Some(races(report)) };
-    let after_races = |alone: String, then: String| match &found {
-        None => alone,
-        Some(races) => format!("{races}; then {then}"),
+    // With several schedules, the race and the other end may be in different ones.
+    let then = if report.schedules > 1 { "in some schedule" } else { "then" };
+    let after_races = |alone: String, other: String| {
+        let text = match &found {
+            None => alone,
+            Some(races) => format!("{races}; {then} {other}"),
+        };
+        match report.exploration.as_ref().and_then(|exploration| exploration.stopped.as_ref()) {
+            Some(stopped) if found.is_none() => format!("{text}; {}", not_exhausted(report, stopped)),
+            _ => text,
+        }
     };
     match &report.end {
         End::Finished => found.unwrap_or_else(|| {
@@ -84,7 +92,7 @@ fn races(report: &Report) -> String {
 }
 
 fn not_exhausted(report: &Report, stopped: &str) -> String {
-    format!("not all schedules were run, but {}: {stopped}", report.schedules)
+    format!("{} run, not all: {stopped}", count(report.schedules, "schedule"))
 }
 
 /// What a race-free run speaks for.
@@ -96,7 +104,7 @@ fn scope(report: &Report) -> String {
                 "every schedule of this input: the isolated sections commute, one run is enough".to_owned()
             }
             None if report.schedules == 1 => {
-                "every schedule of this input: one order of the isolated sections is enough".to_owned()
+                "every schedule of this input: one of them stands for all".to_owned()
             }
             None => format!("every schedule of this input; {} of them stand for all", report.schedules),
         };

@@ -22,11 +22,11 @@ fn expectations_are_compared() {
         expect![[r#"
             exit code 0
             --- standard output
-            as expected ./bad.task: error expected int
-            as expected ./deadlock.task: deadlock
-            as expected ./failing.task: error division by zero
-            as expected ./free.task: race-free
-            as expected ./race.task: race a[1]
+            as expected   ./bad.task: error expected int
+            as expected   ./deadlock.task: deadlock
+            as expected   ./failing.task: error division by zero
+            as expected   ./free.task: race-free
+            as expected   ./race.task: race a[1]
             5 files: 5 as expected
         "#]],
     );
@@ -43,17 +43,17 @@ fn expectations_are_compared() {
         expect![[r#"
             exit code 1
             --- standard output
-            as expected ./bad.task: error expected int
-            unexpected  ./deadlock.task
+            as expected   ./bad.task: error expected int
+            unexpected    ./deadlock.task
                 expected: `maybe` is none of: race LOCATION, …; race-free; deadlock; error TEXT
                 found:    deadlock
-            unexpected  ./failing.task
+            unexpected    ./failing.task
                 expected: error division by one
                 found:    error division by zero
-            unexpected  ./free.task
+            unexpected    ./free.task
                 expected: a first line `// expect: …`
                 found:    race-free
-            unexpected  ./race.task
+            unexpected    ./race.task
                 expected: race a[1], a[2]
                 found:    race a[1]
             5 files: 1 as expected, 4 unexpected
@@ -64,7 +64,7 @@ fn expectations_are_compared() {
         expect![[r#"
             exit code 0
             --- standard output
-            as expected bad.task: error expected int
+            as expected   bad.task: error expected int
         "#]],
     );
     let report = directory.json("check race.task --expect --format json");
@@ -79,20 +79,20 @@ fn exceptions_are_for_some_engines() {
     directory.check(
         "check x.task --expect",
         expect![[r#"
-        exit code 0
-        --- standard output
-        as expected x.task: race a[1]
-    "#]],
+            exit code 0
+            --- standard output
+            as expected   x.task: race a[1]
+        "#]],
     );
     directory.check(
         "check x.task --expect --engine closure",
         expect![[r#"
-        exit code 1
-        --- standard output
-        unexpected  x.task
-            expected: race-free
-            found:    race a[1]
-    "#]],
+            exit code 1
+            --- standard output
+            unexpected    x.task
+                expected: race-free
+                found:    race a[1]
+        "#]],
     );
     fs::write(directory.0.join("exceptions.txt"), "y.task  dag  race-free  # gone\n").unwrap();
     directory.check(

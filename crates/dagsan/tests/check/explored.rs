@@ -122,14 +122,14 @@ fn every_engine_judges_as_it_can() {
         dag          66 1 race on x
         dag          0 race-free: 3 tasks, 2 strands, every schedule of this input; 2 of them stand for all
         dag          0 race-free: 4 tasks, 3 strands, every schedule of this input: the isolated sections commute, one run is enough
-        esp-bags     0 race-free: 3 tasks, 3 strands, every schedule of this input if isolated sections commute
-        esp-bags     0 race-free: 3 tasks, 2 strands, every schedule of this input if isolated sections commute
+        esp-bags     67 not-exhausted: 3 tasks, 3 strands, no race in what was seen; 1 schedule run, not all: the isolated sections may not commute, and `esp-bags` judges one order; --engine dag runs others
+        esp-bags     67 not-exhausted: 3 tasks, 2 strands, no race in what was seen; 1 schedule run, not all: the isolated sections may not commute, and `esp-bags` judges one order; --engine dag runs others
         esp-bags     0 race-free: 4 tasks, 3 strands, every schedule of this input: the isolated sections commute, one run is enough
-        multibags    0 race-free: 3 tasks, 3 strands, every schedule of this input if isolated sections commute
-        multibags    0 race-free: 3 tasks, 2 strands, every schedule of this input if isolated sections commute
+        multibags    67 not-exhausted: 3 tasks, 3 strands, no race in what was seen; 1 schedule run, not all: the isolated sections may not commute, and `multibags` judges one order; --engine dag runs others
+        multibags    67 not-exhausted: 3 tasks, 2 strands, no race in what was seen; 1 schedule run, not all: the isolated sections may not commute, and `multibags` judges one order; --engine dag runs others
         multibags    0 race-free: 4 tasks, 3 strands, every schedule of this input: the isolated sections commute, one run is enough
-        drdp         0 race-free: 3 tasks, 3 strands, every schedule of this input if isolated sections commute
-        drdp         0 race-free: 3 tasks, 2 strands, every schedule of this input if isolated sections commute
+        drdp         67 not-exhausted: 3 tasks, 3 strands, no race in what was seen; 1 schedule run, not all: the isolated sections may not commute, and `drdp` judges one order; --engine dag runs others
+        drdp         67 not-exhausted: 3 tasks, 2 strands, no race in what was seen; 1 schedule run, not all: the isolated sections may not commute, and `drdp` judges one order; --engine dag runs others
         drdp         0 race-free: 4 tasks, 3 strands, every schedule of this input: the isolated sections commute, one run is enough
         sf-order     2 error: could not check hidden.task: engine `sf-order` does not support async/finish; these do: dag, esp-bags, multibags, drdp, vector-clock, closure, cg, cg-otf, zipper
         sf-order     2 error: could not check dependent.task: engine `sf-order` does not support async/finish; these do: dag, esp-bags, multibags, drdp, vector-clock, closure, cg, cg-otf, zipper
@@ -313,59 +313,59 @@ fn several_files_are_explored_one_by_one() {
     directory.check("check .", expect![[r#"
         exit code 66
         --- standard output
-        race        ./always.task: 1 race on x
-        error       ./assertion.task: assertion failed (task 0, line 8); no race before it
-        race-free   ./dependent.task: 3 tasks, 2 strands, every schedule of this input; 2 of them stand for all
-        race        ./ewait.task: 1 race on x
-        race        ./hidden.task: 1 race on x
-        deadlock    ./never_set.task: 1 of 3 tasks waits for ever
-        race        ./plain.task: 1 race on x
-        7 files: 4 race, 1 error, 1 race-free, 1 deadlock
+        race          ./always.task: 1 race on x
+        error         ./assertion.task: assertion failed (task 0, line 8); no race before it
+        race-free     ./dependent.task: 3 tasks, 2 strands, every schedule of this input; 2 of them stand for all
+        race          ./ewait.task: 1 race on x
+        race          ./hidden.task: 1 race on x
+        deadlock      ./never_set.task: 1 of 3 tasks waits for ever
+        race          ./plain.task: 1 race on x
+        7 files: 4 with races, 1 with errors, 1 race-free, 1 with deadlocks
     "#]]);
     directory.check(
         "check . --expect",
         expect![[r#"
-        exit code 0
-        --- standard output
-        as expected ./always.task: race x
-        as expected ./assertion.task: error assertion failed
-        as expected ./dependent.task: race-free
-        as expected ./ewait.task: race x
-        as expected ./hidden.task: race x
-        as expected ./never_set.task: deadlock
-        as expected ./plain.task: race x
-        7 files: 7 as expected
-    "#]],
+            exit code 0
+            --- standard output
+            as expected   ./always.task: race x
+            as expected   ./assertion.task: error assertion failed
+            as expected   ./dependent.task: race-free
+            as expected   ./ewait.task: race x
+            as expected   ./hidden.task: race x
+            as expected   ./never_set.task: deadlock
+            as expected   ./plain.task: race x
+            7 files: 7 as expected
+        "#]],
     );
     directory.check(
         "check . --expect --engine closure",
         expect![[r#"
-        exit code 0
-        --- standard output
-        as expected ./always.task: race x
-        as expected ./assertion.task: error assertion failed
-        as expected ./dependent.task: race-free
-        as expected ./ewait.task: race x
-        as expected ./hidden.task: race x
-        as expected ./never_set.task: deadlock
-        as expected ./plain.task: race x
-        7 files: 7 as expected
-    "#]],
+            exit code 0
+            --- standard output
+            as expected   ./always.task: race x
+            as expected   ./assertion.task: error assertion failed
+            as expected   ./dependent.task: race-free
+            as expected   ./ewait.task: race x
+            as expected   ./hidden.task: race x
+            as expected   ./never_set.task: deadlock
+            as expected   ./plain.task: race x
+            7 files: 7 as expected
+        "#]],
     );
     directory.check("check . --expect --engine esp-bags", expect![[r#"
         exit code 1
         --- standard output
-        as expected ./always.task: race x
-        unexpected  ./assertion.task
+        as expected   ./always.task: race x
+        unexpected    ./assertion.task
             expected: error assertion failed
-            found:    race-free
-        as expected ./dependent.task: race-free
-        skipped     ./ewait.task: engine `esp-bags` does not support regions; these do: dag, vector-clock, closure, cg, cg-otf
-        unexpected  ./hidden.task
+            found:    not-exhausted
+        as expected   ./dependent.task: race-free
+        skipped       ./ewait.task: engine `esp-bags` does not support regions; these do: dag, vector-clock, closure, cg, cg-otf
+        unexpected    ./hidden.task
             expected: race x
-            found:    race-free
-        skipped     ./never_set.task: engine `esp-bags` does not support promises; these do: dag, drdp, vector-clock, closure, cg, cg-otf
-        as expected ./plain.task: race x
+            found:    not-exhausted
+        skipped       ./never_set.task: engine `esp-bags` does not support promises; these do: dag, drdp, vector-clock, closure, cg, cg-otf
+        as expected   ./plain.task: race x
         7 files: 3 as expected, 2 unexpected, 2 skipped
     "#]]);
     let reports = directory.json("check . --format json");
@@ -381,23 +381,23 @@ fn expectations_are_about_all_schedules() {
     directory.check(
         "check x.task --expect",
         expect![[r#"
-        exit code 1
-        --- standard output
-        unexpected  x.task
-            expected: race-free
-            found:    race x
-    "#]],
+            exit code 1
+            --- standard output
+            unexpected    x.task
+                expected: race-free
+                found:    race x
+        "#]],
     );
     assert_eq!(directory.run("check x.task --expect --schedules one").status.code(), Some(0));
     directory.check(
         "check y.task --expect --max-schedules 1",
         expect![[r#"
-        exit code 1
-        --- standard output
-        unexpected  y.task
-            expected: race-free
-            found:    not-exhausted
-    "#]],
+            exit code 1
+            --- standard output
+            unexpected    y.task
+                expected: race-free
+                found:    not-exhausted
+        "#]],
     );
 }
 
@@ -415,8 +415,10 @@ fn a_graph_is_of_one_schedule() {
     };
     assert_eq!(racing("check x.task --graph g.json --replay 1.0"), 2);
     assert_eq!(racing("check x.task --graph g.json --replay 1.0 --engine closure"), 2);
-    // The schedule that is drawn unless another one is asked for has no race.
-    assert_eq!(racing("check x.task --graph g.json"), 0);
+    // Unless another one is asked for, the schedule that shows the first race is drawn.
+    assert_eq!(racing("check x.task --graph g.json"), 2);
+    let impossible = directory.run("check x.task --graph g.json --replay 9");
+    assert_eq!((impossible.status.code(), directory.0.join("g.json").exists()), (Some(2), false));
 }
 
 #[test]

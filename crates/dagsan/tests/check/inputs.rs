@@ -151,23 +151,23 @@ fn files_that_are_no_programs() {
     directory.check(
         "check comment.task --expect",
         expect![[r#"
-        exit code 1
-        --- standard output
-        unexpected  comment.task
-            expected: race-free
-            found:    error there is no procedure `main`
-    "#]],
+            exit code 1
+            --- standard output
+            unexpected    comment.task
+                expected: race-free
+                found:    error there is no procedure `main`
+        "#]],
     );
     directory.check("check .", expect![[r#"
         exit code 2
         --- standard output
-        error       ./comment.task: line 1: there is no procedure `main`
-        error       ./empty.task: line 1: there is no procedure `main`
-        error       ./no_main.task: line 1: there is no procedure `main`
-        error       ./prose.task: line 1: expected `proc`, `shared`, `promise`, `region` or `let`, found a name
-        error       ./unclosed.task: line 1: expected `}`, found the end of the file
-        error       ./unclosed_before.task: line 1: expected `}`, found `proc`
-        6 files: 6 error
+        error         ./comment.task: line 1: there is no procedure `main`
+        error         ./empty.task: line 1: there is no procedure `main`
+        error         ./no_main.task: line 1: there is no procedure `main`
+        error         ./prose.task: line 1: expected `proc`, `shared`, `promise`, `region` or `let`, found a name
+        error         ./unclosed.task: line 1: expected `}`, found the end of the file
+        error         ./unclosed_before.task: line 1: expected `}`, found `proc`
+        6 files: 6 with errors
     "#]]);
 }
 
@@ -183,7 +183,8 @@ fn files_of_bytes() {
         fs::write(directory.0.join(name), bytes).unwrap();
         for format in ["", " --format json", " --expect"] {
             let output = directory.run(&format!("check {name}{format}"));
-            let code = if format == " --expect" { 1 } else { 2 };
+            // With zeros for text it can be read, and is not what is expected.
+            let code = if name == "zeros.task" && format == " --expect" { 1 } else { 2 };
             assert_eq!(output.status.code(), Some(code), "{name}{format}");
             assert_ne!(output.stdout.len() + output.stderr.len(), 0, "{name}{format}");
         }
@@ -191,13 +192,13 @@ fn files_of_bytes() {
     directory.check(
         "check latin1.task utf16.task cut.task",
         expect![[r#"
-        exit code 2
-        --- standard output
-        error       latin1.task: it is not text in UTF-8 (see byte 24); is it a task program?
-        error       utf16.task: it is not text in UTF-8 (see byte 0); is it a task program?
-        error       cut.task: it is not text in UTF-8 (see byte 18); is it a task program?
-        3 files: 3 error
-    "#]],
+            exit code 2
+            --- standard output
+            error         latin1.task: it is not text in UTF-8 (see byte 24); is it a task program?
+            error         utf16.task: it is not text in UTF-8 (see byte 0); is it a task program?
+            error         cut.task: it is not text in UTF-8 (see byte 18); is it a task program?
+            3 files: 3 with errors
+        "#]],
     );
     let report = directory.json("check latin1.task --format json");
     assert_eq!(report["verdict"], "error");
@@ -258,9 +259,9 @@ fn paths_without_programs() {
     "#]],
     );
     directory.check("check gone.task --expect", expect![[r#"
-        exit code 1
+        exit code 2
         --- standard output
-        unexpected  gone.task
+        unexpected    gone.task
             expected: a first line `// expect: …`
             found:    error: could not check gone.task: there is no such file; look at its name and at the directory
     "#]]);

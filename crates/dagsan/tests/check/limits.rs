@@ -13,7 +13,7 @@ fn the_number_of_schedules_is_limited() {
         exit code 67
         --- standard output
         4
-        not-exhausted: 3 tasks, 2 strands, no race in what was seen; not all schedules were run, but 1: no more were asked for (--schedules, --max-schedules)
+        not-exhausted: 3 tasks, 2 strands, no race in what was seen; 1 schedule run, not all: no more were asked for (--schedules, --max-schedules)
     "#]]);
     directory.check("check x.task --max-schedules 1 --format json", expect![[r#"
         exit code 67
@@ -25,7 +25,7 @@ fn the_number_of_schedules_is_limited() {
           "tasks": 3,
           "strands": 2,
           "races": [],
-          "message": "3 tasks, 2 strands, no race in what was seen; not all schedules were run, but 1: no more were asked for (--schedules, --max-schedules)",
+          "message": "3 tasks, 2 strands, no race in what was seen; 1 schedule run, not all: no more were asked for (--schedules, --max-schedules)",
           "file": "x.task",
           "output": "4\n",
           "states": 2,
@@ -35,12 +35,12 @@ fn the_number_of_schedules_is_limited() {
     directory.check("check many.task --max-schedules 50", expect![[r#"
         exit code 67
         --- standard output
-        not-exhausted: 10 tasks, 18 strands, no race in what was seen; not all schedules were run, but 50: no more were asked for (--schedules, --max-schedules)
+        not-exhausted: 10 tasks, 18 strands, no race in what was seen; 50 schedules run, not all: no more were asked for (--schedules, --max-schedules)
     "#]]);
     directory.check("check many.task --max-schedules 50 --engine closure", expect![[r#"
         exit code 67
         --- standard output
-        not-exhausted: 10 tasks, 18 strands, no race in what was seen; not all schedules were run, but 50: no more were asked for (--schedules, --max-schedules)
+        not-exhausted: 10 tasks, 18 strands, no race in what was seen; 50 schedules run, not all: no more were asked for (--schedules, --max-schedules)
     "#]]);
     for enough in ["--max-schedules 2", "--schedules 2", "--schedules all"] {
         assert_eq!(directory.run(&format!("check x.task {enough}")).status.code(), Some(0), "{enough}");
@@ -87,7 +87,7 @@ fn what_was_found_before_a_limit_counts() {
                |
                = help: put the task of line 5 in a `finish` that ends before (2)
 
-            1 race on x; not all schedules were run, but 1: no more were asked for (--schedules, --max-schedules)
+            1 race on x; 1 schedule run, not all: no more were asked for (--schedules, --max-schedules)
         "#]],
     );
     directory.check("check x.task --schedules 1 --engine vector-clock --format json", expect![[r#"
@@ -115,7 +115,7 @@ fn what_was_found_before_a_limit_counts() {
               }
             }
           ],
-          "message": "1 race on x; not all schedules were run, but 1: no more were asked for (--schedules, --max-schedules)",
+          "message": "1 race on x; 1 schedule run, not all: no more were asked for (--schedules, --max-schedules)",
           "file": "x.task",
           "output": "",
           "states": 2,
@@ -164,7 +164,7 @@ fn of_several_files_a_cut_counts_less_than_a_race_and_more_than_nothing() {
     }
     let output = directory.run("check many.task free.task --max-schedules 5");
     let text = String::from_utf8(output.stdout).unwrap();
-    assert!(text.ends_with("2 files: 1 not-exhausted, 1 race-free\n"), "{text}");
+    assert!(text.ends_with("2 files: 1 not exhausted, 1 race-free\n"), "{text}");
 }
 
 /// A limit of nothing at all is refused, or nothing is claimed: never "race-free".

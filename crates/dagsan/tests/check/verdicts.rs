@@ -187,9 +187,9 @@ fn what_cannot_be_read_is_2() {
         expect![[r#"
             exit code 2
             --- standard output
-            error       gone.task: there is no such file; look at its name and at the directory
-            race-free   x.task: 2 tasks, 1 strand, every schedule of this input
-            2 files: 1 error, 1 race-free
+            error         gone.task: there is no such file; look at its name and at the directory
+            race-free     x.task: 2 tasks, 1 strand, every schedule of this input
+            2 files: 1 with errors, 1 race-free
         "#]],
     );
 }
@@ -277,7 +277,7 @@ fn an_engine_that_cannot_judge_names_those_that_can() {
     directory.check("check x.task --engine esp-bags --expect", expect![[r#"
         exit code 0
         --- standard output
-        skipped     x.task: engine `esp-bags` does not support promises; these do: dag, drdp, vector-clock, closure, cg, cg-otf
+        skipped       x.task: engine `esp-bags` does not support promises; these do: dag, drdp, vector-clock, closure, cg, cg-otf
     "#]]);
 }
 
@@ -295,10 +295,10 @@ fn several_files_get_a_line_each_and_the_worst_code() {
         expect![[r#"
             exit code 66
             --- standard output
-            race-free   ./free.task: 2 tasks, 1 strand, every schedule of this input
-            race        ./race.task: 1 race on a[1]
-            deadlock    ./sub/deadlock.task: 1 of 2 tasks waits for ever
-            3 files: 1 race-free, 1 race, 1 deadlock
+            race-free     ./free.task: 2 tasks, 1 strand, every schedule of this input
+            race          ./race.task: 1 race on a[1]
+            deadlock      ./sub/deadlock.task: 1 of 2 tasks waits for ever
+            3 files: 1 race-free, 1 with races, 1 with deadlocks
         "#]],
     );
     directory.check(
@@ -306,9 +306,9 @@ fn several_files_get_a_line_each_and_the_worst_code() {
         expect![[r#"
             exit code 65
             --- standard output
-            race-free   free.task: 2 tasks, 1 strand, every schedule of this input
-            deadlock    sub/deadlock.task: 1 of 2 tasks waits for ever
-            2 files: 1 race-free, 1 deadlock
+            race-free     free.task: 2 tasks, 1 strand, every schedule of this input
+            deadlock      sub/deadlock.task: 1 of 2 tasks waits for ever
+            2 files: 1 race-free, 1 with deadlocks
         "#]],
     );
     fs::write(directory.0.join("sub/bad.task"), BAD).unwrap();
@@ -317,11 +317,11 @@ fn several_files_get_a_line_each_and_the_worst_code() {
         expect![[r#"
             exit code 2
             --- standard output
-            race-free   ./free.task: 2 tasks, 1 strand, every schedule of this input
-            race        ./race.task: 1 race on a[1]
-            error       ./sub/bad.task: line 3: there is no variable `y` here, and 1 more error
-            deadlock    ./sub/deadlock.task: 1 of 2 tasks waits for ever
-            4 files: 1 race-free, 1 race, 1 error, 1 deadlock
+            race-free     ./free.task: 2 tasks, 1 strand, every schedule of this input
+            race          ./race.task: 1 race on a[1]
+            error         ./sub/bad.task: line 3: there is no variable `y` here, and 1 more error
+            deadlock      ./sub/deadlock.task: 1 of 2 tasks waits for ever
+            4 files: 1 race-free, 1 with races, 1 with errors, 1 with deadlocks
         "#]],
     );
 }

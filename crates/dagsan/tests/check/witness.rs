@@ -124,7 +124,7 @@ fn an_order_may_be_impossible() {
           |         |
           |         task 2 (async) is created here
           |
-          = note: no witness: the two accesses could not be run in both orders
+          = note: no witness: (2) could not be run before (1); it may depend on another race
           = help: put the task of line 5 in a `finish` that ends before the task of line 6 is created; or let a promise order them: `set` it after (1), `get` it before (2)
 
         2 races on flag, x

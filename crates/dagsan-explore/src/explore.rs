@@ -1,5 +1,6 @@
 //! Runs a program once per schedule that matters, on all cores.
 
+use std::collections::HashSet;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -59,6 +60,8 @@ pub struct Exploration {
     pub schedules: u64,
     /// Runs that were given up because they led to what had been seen.
     pub redundant: u64,
+    /// Runs that were ended at a quiescent point, in a state that another run had reached.
+    pub merged: u64,
     /// States between steps.
     pub states: u64,
     /// Has no section depended on another that it was not ordered with? Then one schedule was enough.
@@ -67,7 +70,8 @@ pub struct Exploration {
     pub stopped: Option<Stopped>,
 }
 
-/// A run of the exploration, for whoever gathers what was found.
+/// A run of the exploration, for whoever gathers what was found. One that was merged ends with [`End::Stopped`]: what it
+/// has shown until then counts.
 pub struct Seen<'r, 'p> {
     /// The schedule.
     pub schedule: Schedule,
@@ -101,8 +105,16 @@ pub fn explore(
             tree: Tree::new(reduced, limits.memory),
             first: true,
             running: 0,
-            done: Exploration { schedules: 0, redundant: 0, states: 1, independent: true, stopped: None },
+            done: Exploration {
+                schedules: 0,
+                redundant: 0,
+                merged: 0,
+                states: 1,
+                independent: true,
+                stopped: None,
+            },
             failed: None,
+            reached: HashSet::new(),
             seen,
         }),
         changed: Condvar::new(),
@@ -141,7 +153,8 @@ pub fn replay(
     if let End::Refused(error) = run.end {
         return Err(error);
     }
-    let so_far = Exploration { schedules: 1, redundant: 0, states: 0, independent: false, stopped: None };
+    let so_far =
+        Exploration { schedules: 1, redundant: 0, merged: 0, states: 0, independent: false, stopped: None };
     seen(Seen { schedule: schedule.clone(), run: &run, detector: &detector, so_far });
     Ok(replay)
 }
@@ -214,6 +227,8 @@ struct Shared<'a> {
     running: u32,
     done: Exploration,
     failed: Option<Error>,
+    /// The quiescent states that were reached.
+    reached: HashSet<u128>,
     seen: &'a mut (dyn FnMut(Seen<'_, '_>) + Send),
 }
 
@@ -283,9 +298,10 @@ impl<'a> Explorer<'a, '_> {
         let detector = Detector::new(self.engine, order::Options::default());
         let mut observer = Observer::new(detector, self.reduced, &commutes);
         let log = observer.log();
-        let mut guide = Guide { explorer: self, follow, taken: Vec::new(), log: observer.log() };
+        let mut guide =
+            Guide { explorer: self, follow, taken: Vec::new(), log: observer.log(), merged: false };
         let run = self.program.run_scheduled(&self.limits.run, &mut observer, &mut guide);
-        let taken = guide.taken;
+        let (taken, merged) = (guide.taken, guide.merged);
         let mut detector = observer.into_detector();
         let finished = detector.finish();
 
@@ -298,9 +314,13 @@ impl<'a> Explorer<'a, '_> {
             (End::Refused(error), _) | (_, Err(error)) => {
                 shared.failed.get_or_insert(error.clone());
             }
-            (End::Stopped, _) => shared.done.redundant += 1,
+            (End::Stopped, _) if !merged => shared.done.redundant += 1,
             _ => {
-                shared.done.schedules += 1;
+                if merged {
+                    shared.done.merged += 1;
+                } else {
+                    shared.done.schedules += 1;
+                }
                 let schedule = Schedule(taken.iter().map(|&(_, choice)| choice).collect());
                 (shared.seen)(Seen { schedule, run: &run, detector: &detector, so_far: shared.done });
             }
@@ -314,6 +334,8 @@ struct Guide<'e, 'a, 'l> {
     follow: Vec<(NodeId, u32)>,
     taken: Vec<(NodeId, u32)>,
     log: Log,
+    /// The run has come to a state that another one had reached.
+    merged: bool,
 }
 
 impl Scheduler for Guide<'_, '_, '_> {
@@ -335,5 +357,13 @@ impl Scheduler for Guide<'_, '_, '_> {
         };
         self.taken.push(next);
         Some(next.1 as usize)
+    }
+
+    fn reached(&mut self, digest: u128) -> bool {
+        // On the way to where no run has been, states are met again that lie on this very way.
+        if self.explorer.reduced && self.taken.len() >= self.follow.len() {
+            self.merged = !self.explorer.lock().reached.insert(digest);
+        }
+        !self.merged
     }
 }

@@ -8,10 +8,10 @@
 //! bytes, one of them writing, unless sections do nothing to these bytes but what commutes (sums, for
 //! example). With plain enumeration ([`Reduction::None`]) it is Algorithm 2 itself.
 //!
-//! Identical states are not merged. Two orders of dependent sections may lead to the same memory, but not to the
-//! same past: what a task did before its section is ordered before what another does after its own in one of
-//! them, and races in the other. A state that included the past would be identical only where
-//! the reduction has left out one of the two already.
+//! Identical states are merged where that is right: at quiescent points, when every task has been joined into the
+//! main task. In between, two orders of dependent sections may lead to the same memory, but not to the same
+//! past: what a task did before its section is ordered before what another does after its own in one of
+//! them, and races in the other.
 //!
 //! # Why it is right
 //!

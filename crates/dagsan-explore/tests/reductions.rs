@@ -94,6 +94,17 @@ fn an_exploration_that_is_cut_short_says_so() {
     assert_eq!(explored(&limits(&stop)).stopped, Some(Stopped::Asked));
 }
 
+/// Six orders lead to at most six states, and from each of them six orders go on: not 36 schedules.
+#[test]
+fn states_are_merged_at_quiescent_points() {
+    let phase = "forall i in 0..3 { isolated { if x < i { x = i; } } }";
+    let source = format!("shared x = 0; proc main() {{ {phase} x = 0; {phase} x = 0; {phase} }}");
+    let program = Program::compile(&source, &CompileOptions::default()).unwrap();
+    let (_, explored) = explored(&program, Reduction::PartialOrder, 1);
+    assert_eq!(explored.stopped, None);
+    assert!(explored.schedules + explored.merged <= 18 && explored.merged > 0, "{explored:?}");
+}
+
 #[test]
 fn dependent_sections_take_all_orders() {
     let (_, explored) = explored(&dependent_sections(5), Reduction::PartialOrder, 2);

@@ -46,4 +46,11 @@ pub trait Scheduler {
     /// Which of the choices happens next? There is at least one; the first is that of the serial depth-first
     /// order. `None` ends the run.
     fn choose(&mut self, choices: &[Choice]) -> Option<usize>;
+
+    /// The program has been quiescent since the last choice, in a state with this digest. All that was done precedes
+    /// all that will be, so what comes depends on the state alone. `false` ends the run.
+    fn reached(&mut self, digest: u128) -> bool {
+        let _ = digest;
+        true
+    }
 }

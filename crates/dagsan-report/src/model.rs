@@ -273,6 +273,8 @@ pub struct Exploration {
     pub states: u64,
     /// Runs that were given up because they led to what had been seen.
     pub redundant: u64,
+    /// Runs that were ended at a quiescent point, in a state that another run had reached.
+    pub merged: u64,
     /// Do all sections commute, so that one run was enough?
     pub commute: bool,
     /// Why not all schedules were run, and what to do about it.

@@ -163,6 +163,7 @@ fn run(source: &Source, program: &Program, options: &Options, most: u64) -> Foun
             report.exploration = Some(Exploration {
                 states: explored.states,
                 redundant: explored.redundant,
+                merged: explored.merged,
                 commute: reduction == Reduction::PartialOrder && explored.independent,
                 stopped: explored.stopped.map(|stopped| describe_stop(stopped, options)),
             });
@@ -235,7 +236,8 @@ impl<'a> Gathered<'a> {
         }
         self.failed |= matches!(run.end, dagsan_lang::End::Failed(_));
         let schedule = Some(seen.schedule.to_string());
-        if matches!(self.report.end, End::Finished) {
+        let merged = matches!(run.end, dagsan_lang::End::Stopped);
+        if matches!(self.report.end, End::Finished) && !merged {
             self.report.end = describe::end(self.source, run, &mut self.tasks);
             if !matches!(self.report.end, End::Finished) {
                 self.report.schedule.clone_from(&schedule);

@@ -23,7 +23,7 @@ struct Generator {
 /// A random program, the same for the same seed.
 pub fn generate(seed: u64) -> String {
     let mut rng = Rng::with_seed(seed);
-    let sections = rng.u32(2..6);
+    let sections = rng.u32(2..7);
     let mut generator = Generator { rng, sections, unset: (0..PROMISES).collect(), out: String::new() };
     for cell in 0..SECTION_CELLS {
         generator.line(0, &format!("shared s{cell} = 0;"));
@@ -35,20 +35,8 @@ pub fn generate(seed: u64) -> String {
         generator.line(0, &format!("promise q{promise};"));
     }
     generator.line(0, "proc main() {");
-    generator.line(1, "finish {");
-    for _ in 0..generator.rng.u32(1..4) {
-        generator.line(2, "async {");
-        generator.body(3, 2);
-        generator.line(2, "}");
-    }
-    generator.body(2, 2);
-    generator.line(1, "}");
-    // All have been joined: here what the sections left behind decides.
-    for _ in 0..generator.rng.u32(0..3) {
-        let (cell, value) = (generator.rng.u32(0..SECTION_CELLS), generator.rng.u32(0..5));
-        let racy = generator.rng.u32(0..PLAIN_CELLS);
-        let race = format!("finish {{ async {{ p{racy} = 1; }} p{racy} = 2; }}");
-        generator.line(1, &format!("if s{cell} == {value} {{ {race} }}"));
+    for _ in 0..generator.rng.u32(1..3) {
+        generator.phase();
     }
     generator.body(1, 1);
     generator.line(0, "}");
@@ -60,6 +48,24 @@ impl Generator {
         self.out.push_str(&"    ".repeat(indent));
         self.out.push_str(text);
         self.out.push('\n');
+    }
+
+    /// Some tasks with sections, joined; then what the sections left behind decides.
+    fn phase(&mut self) {
+        self.line(1, "finish {");
+        for _ in 0..self.rng.u32(1..4) {
+            self.line(2, "async {");
+            self.body(3, 2);
+            self.line(2, "}");
+        }
+        self.body(2, 2);
+        self.line(1, "}");
+        for _ in 0..self.rng.u32(0..3) {
+            let (cell, value) = (self.rng.u32(0..SECTION_CELLS), self.rng.u32(0..5));
+            let racy = self.rng.u32(0..PLAIN_CELLS);
+            let race = format!("finish {{ async {{ p{racy} = 1; }} p{racy} = 2; }}");
+            self.line(1, &format!("if s{cell} == {value} {{ {race} }}"));
+        }
     }
 
     fn body(&mut self, indent: usize, depth: u32) {

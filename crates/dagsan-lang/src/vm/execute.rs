@@ -9,6 +9,7 @@ use super::state::{Frame, NONE, Running, Wait};
 use super::tasks::{Outcome, Pause};
 use super::{Machine, Stop, fail};
 use crate::compile::op::{Op, Piece, Reg};
+use crate::hir::StartKind;
 
 /// How many words the frames of one task may take.
 const MAX_STACK: usize = 1 << 24;
@@ -256,7 +257,9 @@ impl Machine<'_, '_> {
                 Op::Start(d, first, site) => {
                     let child =
                         attempt!(self.start_with(task, running, site, &stack[base + first as usize..], None));
-                    reg!(d) = i64::from(child) + 1;
+                    if code.starts[site as usize].kind == StartKind::Future {
+                        reg!(d) = i64::from(child) + 1;
+                    }
                     leave!(Ok(Pause::Started(child)));
                 }
                 Op::Post(region, first, site) => {
@@ -266,8 +269,14 @@ impl Machine<'_, '_> {
                     leave!(Ok(Pause::Started(child)));
                 }
                 Op::FinishBegin => attempt!(self.finish_begin(task, running)),
-                Op::FinishEnd => wait_for!(self.finish_end(task, running)),
-                Op::Sync => wait_for!(self.sync(task, running)),
+                Op::FinishEnd => {
+                    wait_for!(self.finish_end(task, running));
+                    self.note_quiescence(running, stack, base, pc);
+                }
+                Op::Sync => {
+                    wait_for!(self.sync(task, running));
+                    self.note_quiescence(running, stack, base, pc);
+                }
                 Op::IsolatedBegin => wait_for!(self.isolated_begin(task, running)),
                 Op::IsolatedEnd => attempt!(self.isolated_end(task, running)),
                 Op::NewPromise(d, maker) => reg!(d) = attempt!(self.new_promise(task, maker, None)),
@@ -282,7 +291,10 @@ impl Machine<'_, '_> {
                     reg!(d) = wait_for!(self.get_future(task, running, reg!(future)));
                 }
                 Op::NewRegion(d) => reg!(d) = attempt!(self.new_region(task)),
-                Op::Await(region) => wait_for!(self.await_region(task, running, reg!(region))),
+                Op::Await(region) => {
+                    wait_for!(self.await_region(task, running, reg!(region)));
+                    self.note_quiescence(running, stack, base, pc);
+                }
                 Op::Ewait(region) => wait_for!(self.ewait(task, running, reg!(region))),
                 Op::Handle => {
                     let waiting = running.joined.last_mut().expect("an await stands before this");
@@ -310,6 +322,13 @@ impl Machine<'_, '_> {
                     }
                 }
             }
+        }
+    }
+
+    /// If a join has made the program quiescent and there is a scheduler, it will want to know the state.
+    fn note_quiescence(&mut self, running: &Running, stack: &[i64], base: usize, pc: usize) {
+        if self.trace.take_quiesced() && self.scheduled {
+            self.quiescent = Some(self.digest(running, stack, base, pc));
         }
     }
 

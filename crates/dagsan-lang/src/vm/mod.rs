@@ -3,6 +3,7 @@
 //! `state` is what changes while a program runs, `execute` the operations of one task, `tasks` who runs
 //! next, who waits and who is woken, `trace` what the core hears of it.
 
+mod digest;
 mod execute;
 mod gate;
 mod memory;
@@ -57,6 +58,8 @@ pub(crate) struct Machine<'p, 'c> {
     pub(crate) counts: Vec<u64>,
     /// Does a scheduler decide the order of isolated sections, and what ewait joins?
     scheduled: bool,
+    /// The digest of the last quiescent point, until the scheduler was told of it.
+    quiescent: Option<u128>,
     /// Two accesses to be made in a certain order.
     pub(crate) gate: Option<Gate>,
     /// What tasks that ended have left, to be used again. Boxed, as tasks have them.
@@ -80,6 +83,7 @@ impl<'p, 'c> Machine<'p, 'c> {
             steps: 0,
             counts: vec![0; hir.accesses.len()],
             scheduled: false,
+            quiescent: None,
             gate: None,
             pool: Vec::new(),
         };
@@ -105,6 +109,9 @@ impl<'p, 'c> Machine<'p, 'c> {
                     continue;
                 }
                 return self.rest();
+            }
+            if self.quiescent.take().is_some_and(|digest| !scheduler.reached(digest)) {
+                return End::Stopped;
             }
             match scheduler.choose(&choices).and_then(|number| choices.get(number)) {
                 Some(choice) => self.grant(choice),

@@ -23,11 +23,19 @@ pub(crate) struct Trace<'a> {
     recording: bool,
     /// How many were.
     pub(crate) checks: u64,
+    /// Has a join made the program quiescent?
+    quiesced: bool,
 }
 
 impl<'a> Trace<'a> {
     pub(crate) fn new(consumer: Option<&'a mut (dyn Consumer + 'a)>) -> Trace<'a> {
-        Trace { stream: consumer.map(Stream::new), set: AccessSet::new(), recording: false, checks: 0 }
+        Trace {
+            stream: consumer.map(Stream::new),
+            set: AccessSet::new(),
+            recording: false,
+            checks: 0,
+            quiesced: false,
+        }
     }
 
     /// Are accesses collected?
@@ -77,9 +85,15 @@ impl<'a> Trace<'a> {
         self.flush(event.task().0)?;
         if let Some(stream) = &mut self.stream {
             stream.event(event)?;
-            self.recording = !stream.quiescent();
+            let before = std::mem::replace(&mut self.recording, !stream.quiescent());
+            self.quiesced |= before && !self.recording;
         }
         Ok(())
+    }
+
+    /// Has the program become quiescent since this was asked last?
+    pub(crate) fn take_quiesced(&mut self) -> bool {
+        std::mem::take(&mut self.quiesced)
     }
 
     /// How many strands touched memory.

@@ -35,6 +35,7 @@ pub fn generate(seed: u64) -> String {
         generator.line(0, &format!("promise q{promise};"));
     }
     generator.line(0, "proc main() {");
+    generator.line(1, "var m = 0;");
     for _ in 0..generator.rng.u32(1..3) {
         generator.phase();
     }
@@ -62,9 +63,14 @@ impl Generator {
         self.line(1, "}");
         for _ in 0..self.rng.u32(0..3) {
             let (cell, value) = (self.rng.u32(0..SECTION_CELLS), self.rng.u32(0..5));
+            if self.rng.bool() {
+                // What is remembered in a local only.
+                self.line(1, &format!("m = s{cell}; s{cell} = 0;"));
+                continue;
+            }
             let racy = self.rng.u32(0..PLAIN_CELLS);
             let race = format!("finish {{ async {{ p{racy} = 1; }} p{racy} = 2; }}");
-            self.line(1, &format!("if s{cell} == {value} {{ {race} }}"));
+            self.line(1, &format!("if s{cell} == {value} || m == {value} {{ {race} }}"));
         }
     }
 

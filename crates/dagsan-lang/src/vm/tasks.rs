@@ -15,7 +15,7 @@ use crate::schedule::Choice;
 /// The finish around the whole program.
 const ROOT: u32 = 0;
 /// How many words a task that is alive is taken to need, besides its registers.
-const TASK_WORDS: usize = 64;
+const TASK_WORDS: usize = 128;
 
 /// Why a task leaves the processor.
 pub(super) enum Pause {

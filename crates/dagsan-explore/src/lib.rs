@@ -3,7 +3,7 @@
 //!
 //! One run decides for every schedule of a program, as long as nothing but the task constructs orders it. Isolated
 //! sections do more: the order in which they run is left open, and what follows may depend on it. Algorithm 2
-//! runs the program once per order. [`explore`] runs it once per order *that matters*: dynamic
+//! runs the program once per order. [`explore()`] runs it once per order *that matters*: dynamic
 //! partial-order reduction with sleep sets, where two sections depend on each other if they touch the same
 //! bytes, one of them writing, unless sections do nothing to these bytes but what commutes (sums, for
 //! example). With plain enumeration ([`Reduction::None`]) it is Algorithm 2 itself.

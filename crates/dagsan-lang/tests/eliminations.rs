@@ -61,7 +61,8 @@ fn random_programs() {
 #[test]
 fn random_programs_are_worth_the_while() {
     let engine = order::default_engine();
-    for class in SourceClass::ALL {
+    // Sections are about their order: they have no loops, and often end in a deadlock.
+    for class in SourceClass::ALL.into_iter().filter(|&class| class != SourceClass::Sections) {
         let count = 200;
         let (mut finished, mut racy, mut eliminated) = (0, 0, [0; 6]);
         for seed in 0..count {

@@ -1,20 +1,18 @@
 //! Random programs, every engine against the oracle, on the graph of the same run.
 //!
-//! A program runs once; its stream is recorded, and replayed for the graph and for every engine. The racy bytes of
-//! an engine must be those of the oracle, which reads isolated sections as the engine does, and every
-//! reported race must be one of the oracle's.
+//! A program runs once; its stream is recorded, and replayed to the court of `dagsan-fuzz`, which judges every
+//! engine on it as it does for its own programs.
 
 mod support;
 
-use std::collections::BTreeSet;
-
-use dagsan_core::graph::{Graph, GraphBuilder};
+use dagsan_core::graph::GraphBuilder;
 use dagsan_core::oracle::Oracle;
-use dagsan_core::order::{ENGINES, Engine, Isolation};
-use dagsan_core::{Consumer, Detector, Error, Event, Recording, Step, Stream};
+use dagsan_core::order::{ENGINES, EXPLORER, Engine, Isolation};
+use dagsan_core::{Consumer, Error, Event, Recording, Step, Stream};
+use dagsan_fuzz::Court;
 use dagsan_fuzz::source::{MAX_SECTIONS, SourceClass, generate};
 use dagsan_lang::{CompileOptions, Eliminations, Program};
-use support::{LIMITS, may_refuse};
+use support::LIMITS;
 
 /// Random programs of each class.
 const PROGRAMS: u64 = 400;
@@ -35,53 +33,27 @@ fn replay<C: Consumer>(recording: &Recording, consumer: C) -> Result<C, Error> {
     Ok(stream.into_consumer())
 }
 
-/// What an engine gets wrong, if anything.
-fn judge(engine: &'static Engine, recording: &Recording, graph: &Graph) -> Result<Option<Judged>, String> {
-    let mut detector = match replay(recording, Detector::new(engine, Default::default())) {
-        Ok(detector) => detector,
-        Err(error) if may_refuse(engine, &error) => return Ok(None),
-        Err(error) => return Err(format!("refuses the program: {error}")),
-    };
-    detector.finish().map_err(|error| format!("cannot finish: {error}"))?;
-    let oracle = Oracle::new(graph, engine.isolation);
-    if let Some(race) = detector.races().iter().find(|race| !oracle.confirms(race)) {
-        return Err(format!("reports a race that is none: {race:?}"));
-    }
-    let found: BTreeSet<u64> = detector.races().iter().flat_map(|race| race.location.addresses()).collect();
-    let racy = oracle.racy_bytes();
-    if found != racy {
-        return Err(format!("finds {found:?}, the oracle {racy:?}"));
-    }
-    Ok(Some(Judged { racy: !racy.is_empty() }))
-}
-
-struct Judged {
-    racy: bool,
-}
-
 #[test]
 fn every_engine_agrees_with_the_oracle() {
+    let engines: Vec<&'static Engine> = ENGINES.iter().chain([&EXPLORER]).collect();
     // By engine: programs judged, and how many of them were racy.
-    let mut tally = vec![(0, 0); ENGINES.len()];
+    let mut tally = vec![(0, 0); engines.len()];
     for class in SourceClass::ALL {
         for seed in 0..PROGRAMS {
             let source = generate(seed, class);
-            let recording = record(&source);
-            let builder = replay(&recording, GraphBuilder::new()).expect("a recorded stream can be replayed");
-            let graph = builder.into_graph();
-            for (engine, (judged, racy)) in ENGINES.iter().zip(&mut tally) {
-                match judge(engine, &recording, &graph) {
-                    Ok(None) => {}
-                    Ok(Some(verdict)) => {
-                        *judged += 1;
-                        *racy += u64::from(verdict.racy);
+            let court = replay(&record(&source), Court::new(&engines));
+            match court.expect("a recorded stream can be replayed").judge() {
+                Ok((_, verdicts)) => {
+                    for (verdict, (judged, racy)) in verdicts.iter().zip(&mut tally) {
+                        *judged += u64::from(verdict.races.is_ok());
+                        *racy += u64::from(verdict.races.as_ref().is_ok_and(|races| !races.is_empty()));
                     }
-                    Err(why) => panic!("seed {seed} of class {class}: `{}` {why}\n{source}", engine.name),
                 }
+                Err(disagreement) => panic!("seed {seed} of class {class}: {disagreement}\n{source}"),
             }
         }
     }
-    for (engine, (judged, racy)) in ENGINES.iter().zip(tally) {
+    for (engine, (judged, racy)) in engines.iter().zip(tally) {
         assert!(
             judged > 20 && racy > 5,
             "`{}` judged only {judged} programs, {racy} of them racy",

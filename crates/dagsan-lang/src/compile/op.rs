@@ -30,24 +30,24 @@ pub type Reg = u16;
 #[allow(clippy::enum_variant_names)]
 pub enum Op {
     // ---- values
-    /// d = value
+    /// `d = value`
     Int(Reg, i32),
-    /// d = constants[n]
+    /// `d = constants[n]`
     Constant(Reg, u32),
-    /// d = a
+    /// `d = a`
     Move(Reg, Reg),
-    /// d = fixed[n]
+    /// `d = fixed[n]`
     Fixed(Reg, u32),
-    /// fixed[n] = a
+    /// `fixed[n] = a`
     Fix(u32, Reg),
     Add(Reg, Reg, Reg),
     Sub(Reg, Reg, Reg),
     Mul(Reg, Reg, Reg),
     Div(Reg, Reg, Reg),
     Rem(Reg, Reg, Reg),
-    /// d = a + value
+    /// `d = a + value`
     AddInt(Reg, Reg, i32),
-    /// d = a * value
+    /// `d = a * value`
     MulInt(Reg, Reg, i32),
     Neg(Reg, Reg),
     Not(Reg, Reg),
@@ -68,16 +68,16 @@ pub enum Op {
     Next(Reg, Reg, u32),
 
     // ---- shared memory
-    /// d = a[i]
+    /// `d = a[i]`
     Load(Reg, Reg, Reg),
     LoadCheck(Reg, Reg, Reg, AccessId),
-    /// a[i] = s
+    /// `a[i] = s`
     Store(Reg, Reg, Reg),
     StoreCheck(Reg, Reg, Reg, AccessId),
-    /// d = cell
+    /// `d = cell`
     Read(Reg, u32),
     ReadCheck(Reg, u32, AccessId),
-    /// cell = s
+    /// `cell = s`
     Write(Reg, u32),
     WriteCheck(Reg, u32, AccessId),
     /// The check of an access to a scalar, without the access.
@@ -86,9 +86,9 @@ pub enum Op {
     Summary(u32),
     /// Counts an access, for statistics.
     Count(AccessId),
-    /// d = len(a)
+    /// `d = len(a)`
     Len(Reg, Reg),
-    /// d = new [n]
+    /// `d = new [n]`
     New(Reg, Reg, MakerId),
 
     // ---- procedures
@@ -101,7 +101,7 @@ pub enum Op {
     FrameEnd,
 
     // ---- tasks
-    /// starts[n], with the arguments from register a on; d = the handle.
+    /// `starts[n]`, with the arguments from register a on; d = the handle.
     Start(Reg, Reg, u32),
     /// The same, into region b.
     Post(Reg, Reg, u32),
@@ -126,7 +126,7 @@ pub enum Op {
     Handled,
 
     // ---- the rest
-    /// prints[n], with values from register a on
+    /// `prints[n]`, with values from register a on
     Print(Reg, u32),
     Assert(Reg),
 }

@@ -3,14 +3,16 @@
 //! Program number i has the seed `--seed` + i, which decides everything about it, and whether it runs depth first
 //! or, one in three, interleaved. A failing one is shrunk and printed, with the command that makes it again.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+mod campaign;
+pub mod language;
+
+use std::time::Instant;
 
 use anyhow::{Result, bail};
 use dagsan_core::order::{self, Engine};
 use dagsan_fuzz::{Class, Disagreement, Program, Schedule, Size, generate, judge_in, shrink};
-use indicatif::{ProgressBar, ProgressStyle};
+
+use campaign::Campaign;
 
 /// Options of `fuzz`.
 #[derive(Debug, clap::Args)]
@@ -38,6 +40,12 @@ pub struct Args {
     show: bool,
 }
 
+impl Args {
+    fn campaign(&self) -> Campaign {
+        Campaign { programs: self.programs, seed: self.seed, jobs: self.jobs }
+    }
+}
+
 /// Fuzzes, and fails at the first disagreement.
 pub fn run(args: &Args) -> Result<()> {
     let engines: Vec<&'static Engine> = match &args.engine {
@@ -48,42 +56,23 @@ pub fn run(args: &Args) -> Result<()> {
         return show(args, &engines);
     }
     let start = Instant::now();
-    let next = AtomicU64::new(0);
-    let stop = AtomicBool::new(false);
-    let failure: Mutex<Option<(u64, Class, Program)>> = Mutex::new(None);
-    let tallies: Mutex<Tally> = Mutex::default();
-    let bar = progress_bar(args.programs);
-    std::thread::scope(|scope| {
-        for _ in 0..args.jobs.max(1) {
-            scope.spawn(|| {
-                let mut tally = Tally::default();
-                while !stop.load(Ordering::Relaxed) {
-                    let number = next.fetch_add(1, Ordering::Relaxed);
-                    if number >= args.programs {
-                        break;
-                    }
-                    let seed = args.seed.wrapping_add(number);
-                    let (class, program) = make(seed, args);
-                    match judge_in(&program, schedule(seed), &engines, Some(class)) {
-                        Ok(judgement) => tally.add(&judgement),
-                        Err(_) => {
-                            stop.store(true, Ordering::Relaxed);
-                            let mut failure = failure.lock().expect("no thread panics");
-                            failure.get_or_insert((seed, class, program));
-                        }
-                    }
-                    bar.inc(1);
-                }
-                tallies.lock().expect("no thread panics").merge(&tally);
-            });
+    let tally = args.campaign().run(|seed, tally: &mut Tally| {
+        let (class, program) = make(seed, args);
+        match judge_in(&program, schedule(seed), &engines, Some(class)) {
+            Ok(judgement) => {
+                tally.add(&judgement);
+                Ok(())
+            }
+            Err(_) => Err((seed, class, program)),
         }
     });
-    bar.finish_and_clear();
-    if let Some((seed, class, program)) = failure.into_inner().expect("no thread panics") {
-        report(args, &engines, seed, class, &program);
-        bail!("an engine and the oracle disagree");
-    }
-    let tally = tallies.into_inner().expect("no thread panics");
+    let tally = match tally {
+        Ok(tally) => tally,
+        Err((seed, class, program)) => {
+            report(args, &engines, seed, class, &program);
+            bail!("an engine and the oracle disagree");
+        }
+    };
     println!(
         "{} programs agree in {:.1} s: {} racy, {} tasks, {} accesses; {} verdicts, {} refusals",
         args.programs,
@@ -127,7 +116,9 @@ impl Tally {
         self.verdicts += verdicts as u64;
         self.refusals += (judgement.verdicts.len() - verdicts) as u64;
     }
+}
 
+impl campaign::Tally for Tally {
     fn merge(&mut self, other: &Tally) {
         self.racy += other.racy;
         self.tasks += other.tasks;
@@ -135,16 +126,6 @@ impl Tally {
         self.verdicts += other.verdicts;
         self.refusals += other.refusals;
     }
-}
-
-fn progress_bar(programs: u64) -> ProgressBar {
-    // Hidden by indicatif itself if standard error is not a terminal.
-    let style =
-        ProgressStyle::with_template("{bar:40} {human_pos}/{human_len} programs, {per_sec}, {eta} left")
-            .unwrap_or_else(|_| ProgressStyle::default_bar());
-    let bar = ProgressBar::new(programs).with_style(style);
-    bar.enable_steady_tick(Duration::from_millis(200));
-    bar
 }
 
 fn report(args: &Args, engines: &[&'static Engine], seed: u64, class: Class, program: &Program) {
@@ -177,8 +158,7 @@ fn report(args: &Args, engines: &[&'static Engine], seed: u64, class: Class, pro
 }
 
 fn show(args: &Args, engines: &[&'static Engine]) -> Result<()> {
-    for number in 0..args.programs {
-        let seed = args.seed.wrapping_add(number);
+    for seed in args.campaign().seeds() {
         let (class, program) = make(seed, args);
         println!("// class {class}, seed {seed}\n{program}");
         crate::judge::print(&program, engines, Some(class))?;

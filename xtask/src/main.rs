@@ -33,6 +33,8 @@ enum Task {
     Bench(bench::Bench),
     /// Judge every engine by the oracle on random programs
     Fuzz(fuzz::Args),
+    /// Judge engines, eliminations and explorations on random programs of the task language
+    FuzzLanguage(fuzz::language::Args),
     /// Run one program and show what every engine and the oracle say of it
     Judge(judge::Args),
     /// Check what compilers do not: file heads and lengths, leftovers, links, pages of engines
@@ -57,6 +59,7 @@ fn run(task: Task) -> Result<()> {
         Task::Test(args) => test::run(&root, args),
         Task::Bench(bench) => bench::run(&bench),
         Task::Fuzz(args) => fuzz::run(&args),
+        Task::FuzzLanguage(args) => fuzz::language::run(&args),
         Task::Judge(args) => judge::run(&args),
         Task::Tidy => tidy::run(&root),
     }

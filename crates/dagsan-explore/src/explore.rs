@@ -95,6 +95,9 @@ pub fn explore(
     seen: &mut (dyn FnMut(Seen<'_, '_>) + Send),
 ) -> Result<Exploration, Error> {
     let reduced = reduction == Reduction::PartialOrder;
+    if reduced && let Some(done) = one_is_enough(program, limits, seen)? {
+        return Ok(done);
+    }
     let explorer = Explorer {
         program,
         engine: if reduced { &order::EXPLORER } else { engine },
@@ -130,6 +133,32 @@ pub fn explore(
         Some(error) => Err(error),
         None => Ok(shared.done),
     }
+}
+
+/// The serial run alone, if no section of it depends on another: there may be many sections, and a tree of their
+/// choices would take much room.
+fn one_is_enough(
+    program: &Program,
+    limits: &Limits<'_>,
+    seen: &mut (dyn FnMut(Seen<'_, '_>) + Send),
+) -> Result<Option<Exploration>, Error> {
+    let commutes = |site: SiteId| program.commutes(site);
+    let detector = Detector::new(&order::EXPLORER, order::Options::default());
+    let mut observer = Observer::new(detector, true, &commutes);
+    let run = program.run(&limits.run, &mut observer);
+    // A run that fails leaves out sections, on which others may depend.
+    if !observer.independent() || matches!(run.end, End::Failed(_)) {
+        return Ok(None);
+    }
+    let mut detector = observer.into_detector();
+    detector.finish()?;
+    if let End::Refused(error) = run.end {
+        return Err(error);
+    }
+    let done =
+        Exploration { schedules: 1, redundant: 0, merged: 0, states: 1, independent: true, stopped: None };
+    seen(Seen { schedule: Schedule::default(), run: &run, detector: &detector, so_far: done });
+    Ok(Some(done))
 }
 
 /// Runs one schedule, as [`explore`] would, and tells `seen` of it. Gives back the scheduler, which knows whether the
@@ -308,6 +337,9 @@ impl<'a> Explorer<'a, '_> {
         let mut shared = self.lock();
         let shared = &mut *shared;
         shared.tree.learn(&taken, &log.borrow());
+        if let End::Failed(_) = run.end {
+            shared.tree.expand(&taken);
+        }
         shared.done.states = shared.tree.states();
         shared.done.independent = shared.tree.independent;
         match (&run.end, &finished) {

@@ -12,13 +12,14 @@
 //! ```
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use dagsan_core::{
     AccessSet, Bytes, Consumer, Detector, Error, Event, PromiseId, SiteId, Step, Strand, Stream, TaskId,
 };
 
-use crate::footprint::Footprint;
+use crate::footprint::{Footprint, Line};
 use crate::past::{Pasts, Steps};
 
 /// A step of a schedule.
@@ -31,12 +32,43 @@ pub(crate) struct Made {
     pub(crate) before: Steps,
     /// Those too, and the step itself.
     pub(crate) past: Steps,
+    /// The sections that it depends on directly, latest first: others come before these.
+    pub(crate) depends_on: Vec<usize>,
     /// The promise that it sets for those that depend on it.
     promise: Option<PromiseId>,
 }
 
 /// The steps of a run, for its scheduler to read while it goes on.
 pub(crate) type Log = Rc<RefCell<Vec<Made>>>;
+
+/// Who of the sections touched a line last: its writers, and its readers since. Earlier ones come before these.
+#[derive(Debug, Default)]
+struct Touched {
+    lines: HashMap<u64, Vec<(usize, Line)>>,
+}
+
+impl Touched {
+    /// Section `step` touches `footprint`. Returns those that it depends on directly, latest first.
+    fn section(&mut self, step: usize, footprint: &Footprint) -> Vec<usize> {
+        let mut depends_on = Vec::new();
+        for line in footprint.lines() {
+            let last = self.lines.entry(line.number).or_default();
+            last.retain_mut(|(earlier, touched)| {
+                if touched.conflicts(line) {
+                    depends_on.push(*earlier);
+                }
+                // Whoever depends on this byte from now on depends on the new section.
+                touched.read &= !line.write;
+                touched.write &= !line.write;
+                touched.read | touched.write != 0
+            });
+            last.push((step, *line));
+        }
+        depends_on.sort_unstable_by(|a, b| b.cmp(a));
+        depends_on.dedup();
+        depends_on
+    }
+}
 
 /// Something a section did.
 enum Held {
@@ -51,6 +83,7 @@ pub struct Observer<'a> {
     /// Edges between all sections, as the interpreter says, or between dependent ones?
     reduced: bool,
     pasts: Pasts,
+    touched: Touched,
     log: Log,
     /// What the open section did.
     held: Option<Vec<Held>>,
@@ -68,6 +101,7 @@ impl<'a> Observer<'a> {
             commutes,
             reduced,
             pasts: Pasts::new(),
+            touched: Touched::default(),
             log: Log::default(),
             held: None,
             promises: Vec::new(),
@@ -83,6 +117,13 @@ impl<'a> Observer<'a> {
     /// The detector, back.
     pub fn into_detector(self) -> Detector {
         self.inner.into_consumer()
+    }
+
+    /// Has no section depended on another that nothing else put before it, and was there no ewait?
+    pub(crate) fn independent(&self) -> bool {
+        let log = self.log.borrow();
+        let alone = |made: &Made| made.depends_on.iter().all(|&step| made.before.contains(step));
+        log.iter().all(|made| made.footprint.is_some() && alone(made))
     }
 
     /// The steps so far, also while the run goes on.
@@ -121,7 +162,7 @@ impl<'a> Observer<'a> {
         let before = self.pasts.of(task).clone();
         let mut past = before.clone();
         past.insert(log.len());
-        log.push(Made { task, footprint, before, past, promise: None });
+        log.push(Made { task, footprint, before, past, depends_on: Vec::new(), promise: None });
     }
 
     /// The section has ended: now it is known what it depends on.
@@ -131,11 +172,11 @@ impl<'a> Observer<'a> {
         let Some((section, earlier)) = log.split_last_mut() else { return Ok(()) };
         let mut gets = Vec::new();
         if let Some(footprint) = &section.footprint {
-            for (step, made) in earlier.iter().enumerate().rev() {
-                let depends = made.footprint.as_ref().is_some_and(|made| footprint.depends_on(made));
-                if depends && !section.past.contains(step) {
-                    section.past.join(&made.past);
-                    gets.extend(made.promise);
+            section.depends_on = self.touched.section(earlier.len(), footprint);
+            for &step in &section.depends_on {
+                if !section.past.contains(step) {
+                    section.past.join(&earlier[step].past);
+                    gets.extend(earlier[step].promise);
                 }
             }
         }

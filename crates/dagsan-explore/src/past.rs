@@ -2,31 +2,69 @@
 
 use dagsan_core::{Event, Phase, Step, TaskId};
 
-/// A set of steps, by number.
+/// A set of steps, by number: all below `floor`, and those in `words`.
+///
+/// ```text
+///   0 ………………… floor ………………………………………►
+///   ████████████ ·█··█····█···   (word number, 64 bits), sorted, empty words left out
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Steps {
-    words: Vec<u64>,
+    floor: usize,
+    words: Vec<(usize, u64)>,
 }
 
 impl Steps {
+    /// All steps below `floor`.
+    pub(crate) fn below(floor: usize) -> Steps {
+        Steps { floor, words: Vec::new() }
+    }
+
     pub(crate) fn contains(&self, step: usize) -> bool {
-        self.words.get(step / 64).is_some_and(|word| word >> (step % 64) & 1 == 1)
+        let word = || self.words.binary_search_by_key(&(step / 64), |&(number, _)| number);
+        step < self.floor || word().is_ok_and(|at| self.words[at].1 >> (step % 64) & 1 == 1)
     }
 
     pub(crate) fn insert(&mut self, step: usize) {
-        if self.words.len() <= step / 64 {
-            self.words.resize(step / 64 + 1, 0);
+        if step < self.floor {
+            return;
         }
-        self.words[step / 64] |= 1 << (step % 64);
+        match self.words.binary_search_by_key(&(step / 64), |&(number, _)| number) {
+            Ok(at) => self.words[at].1 |= 1 << (step % 64),
+            Err(at) => self.words.insert(at, (step / 64, 1 << (step % 64))),
+        }
     }
 
     pub(crate) fn join(&mut self, other: &Steps) {
-        if self.words.len() < other.words.len() {
-            self.words.resize(other.words.len(), 0);
+        self.floor = self.floor.max(other.floor);
+        let (mut a, mut b) = (self.words.iter().peekable(), other.words.iter().peekable());
+        let mut words = Vec::with_capacity(self.words.len().max(other.words.len()));
+        loop {
+            let next = match (a.peek(), b.peek()) {
+                (Some(&&x), Some(&&y)) if x.0 == y.0 => {
+                    a.next();
+                    b.next();
+                    (x.0, x.1 | y.1)
+                }
+                (Some(&&x), Some(&&y)) if x.0 < y.0 => {
+                    a.next();
+                    x
+                }
+                (Some(&&x), None) => {
+                    a.next();
+                    x
+                }
+                (_, Some(&&y)) => {
+                    b.next();
+                    y
+                }
+                (None, None) => break,
+            };
+            if (next.0 + 1) * 64 > self.floor {
+                words.push(next);
+            }
         }
-        for (word, other) in self.words.iter_mut().zip(&other.words) {
-            *word |= other;
-        }
+        self.words = words;
     }
 }
 
@@ -69,7 +107,31 @@ impl Pasts {
             *self.of(joined) = past;
         }
         if step.phase != Phase::Parallel {
-            (0..steps).for_each(|step| self.of(TaskId::MAIN).insert(step));
+            *self.of(TaskId::MAIN) = Steps::below(steps);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn steps(floor: usize, some: &[usize]) -> Steps {
+        let mut steps = Steps::below(floor);
+        some.iter().for_each(|&step| steps.insert(step));
+        steps
+    }
+
+    #[test]
+    fn sets_of_steps_are_joined() {
+        let mut a = steps(0, &[3, 64, 200]);
+        a.join(&steps(0, &[70, 500]));
+        let members: Vec<usize> = (0..600).filter(|&step| a.contains(step)).collect();
+        assert_eq!(members, [3, 64, 70, 200, 500]);
+        a.join(&steps(100, &[130]));
+        let members: Vec<usize> = (0..600).filter(|&step| a.contains(step)).collect();
+        let expected: Vec<usize> = (0..100).chain([130, 200, 500]).collect();
+        assert_eq!(members, expected);
+        assert_eq!(a.words.len(), 4, "a word below the floor takes no room: {a:?}");
     }
 }

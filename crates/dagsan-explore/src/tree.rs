@@ -176,19 +176,25 @@ impl Tree {
             }
         }
         for (second, made) in steps.iter().enumerate() {
-            let Some(footprint) = &made.footprint else {
-                self.independent = false;
-                continue;
-            };
+            self.independent &= made.footprint.is_some();
             let mut past = made.before.clone();
-            for first in (0..second).rev() {
-                let depends = steps[first].footprint.as_ref().is_some_and(|f| f.depends_on(footprint));
-                if past.contains(first) || !depends {
-                    continue;
+            for &first in &made.depends_on {
+                if !past.contains(first) {
+                    self.independent = false;
+                    self.reverse(path[first].0, first, second, steps);
+                    past.join(&steps[first].past);
                 }
-                self.independent = false;
-                self.reverse(path[first].0, first, second, steps);
-                past.join(&steps[first].past);
+            }
+        }
+    }
+
+    /// After a run that has failed: sections that it did not come to may depend on those that it has made, and nobody
+    /// knows. All is tried.
+    pub(crate) fn expand(&mut self, path: &[(NodeId, u32)]) {
+        self.independent = false;
+        for &(node, _) in path {
+            for choice in 0..self.node(node).choices.len() as u32 {
+                self.try_choice(node, choice);
             }
         }
     }

@@ -1,7 +1,5 @@
 //! A reduced exploration finds what plain enumeration finds: on the corpus, and on random programs.
 
-mod support;
-
 use std::collections::BTreeSet;
 use std::num::NonZero;
 use std::path::Path;
@@ -129,7 +127,7 @@ fn on_the_corpus() {
 fn on_random_sections() {
     let (mut compared, mut all, mut some) = (0, 0, 0);
     for seed in 0..SEEDS {
-        let source = support::generate(seed);
+        let source = source::generate(seed, SourceClass::Sections);
         if let Some((schedules, reduced)) = compare(&format!("seed {seed}"), &source, BTreeSet::eq) {
             compared += 1;
             all += schedules;

@@ -1,7 +1,7 @@
 //! The judge: every engine against the oracle, on one run of a program.
 //!
-//! The program runs once; its stream goes to the graph builder and to a detector per engine. Then each
-//! engine's racy bytes must be the oracle's, and every race it reports must be one of the oracle's. The
+//! The program runs once; its stream goes to the graph builder and to a detector per engine: a [`Court`], which can
+//! sit over any stream. Then each engine's racy bytes must be the oracle's, and every race it reports must be one of the oracle's. The
 //! oracle reads isolated sections as the engine does. An engine may refuse a program, but only for
 //! a construct that it does not claim to support.
 
@@ -108,6 +108,85 @@ impl Consumer for Seat {
     }
 }
 
+/// The graph builder and a detector per engine, side by side: whoever makes a stream can have it judged.
+pub struct Court {
+    graph: GraphBuilder,
+    seats: Vec<Seat>,
+}
+
+impl Court {
+    /// A court over these engines.
+    pub fn new(engines: &[&'static Engine]) -> Court {
+        let seat = |&engine| Seat { detector: Detector::new(engine, Options::default()), error: None };
+        Court { graph: GraphBuilder::new(), seats: engines.iter().map(seat).collect() }
+    }
+
+    /// The run is over: the bytes that race, isolated sections read as ordered, and a verdict per engine. Engines may
+    /// refuse what they do not claim to support.
+    pub fn judge(self) -> Result<(BTreeSet<u64>, Vec<Verdict>), Disagreement> {
+        self.judge_with(|engine, error| may_refuse(engine, None, Schedule::DepthFirst, error))
+    }
+
+    fn judge_with(
+        mut self,
+        may_refuse: impl Fn(&Engine, &Error) -> bool,
+    ) -> Result<(BTreeSet<u64>, Vec<Verdict>), Disagreement> {
+        let graph = self.graph.into_graph();
+        for seat in &mut self.seats {
+            seat.finish();
+        }
+
+        let ordered = Oracle::new(&graph, Isolation::Ordered);
+        let racy_bytes = ordered.racy_bytes();
+        let isolated = graph.edges.iter().any(|edge| edge.kind == EdgeKind::Isolation);
+        let exclusive = isolated.then(|| Oracle::new(&graph, Isolation::MutualExclusion));
+        let exclusive_bytes = exclusive.as_ref().map(Oracle::racy_bytes);
+
+        let mut verdicts = Vec::new();
+        for Seat { detector, error } in self.seats {
+            let engine = detector.engine();
+            let disagree = |about| Disagreement { engine: engine.name, about };
+            if let Some(error) = error {
+                if !may_refuse(engine, &error) {
+                    return Err(disagree(About::Refused(error)));
+                }
+                verdicts.push(Verdict { engine, races: Err(error) });
+                continue;
+            }
+            let (oracle, bytes) = match (engine.isolation, &exclusive, &exclusive_bytes) {
+                (Isolation::MutualExclusion, Some(oracle), Some(bytes)) => (oracle, bytes),
+                _ => (&ordered, &racy_bytes),
+            };
+            let races = detector.races();
+            if let Some(race) = races.iter().find(|race| !oracle.confirms(race)) {
+                return Err(disagree(About::NoRace(*race)));
+            }
+            // Every reported race is one, so the engine has no byte too many.
+            let found: BTreeSet<u64> = races.iter().flat_map(|race| race.location.addresses()).collect();
+            if let Some(&missed) = bytes.difference(&found).next() {
+                return Err(disagree(About::Missed(missed)));
+            }
+            verdicts.push(Verdict { engine, races: Ok(races.to_vec()) });
+        }
+        Ok((racy_bytes, verdicts))
+    }
+}
+
+impl Consumer for Court {
+    fn accesses(&mut self, strand: &Strand, set: &AccessSet) -> Result<(), Error> {
+        self.graph.accesses(strand, set)?;
+        self.seats.accesses(strand, set)
+    }
+    fn event(&mut self, step: &Step<'_>) -> Result<(), Error> {
+        self.graph.event(step)?;
+        self.seats.event(step)
+    }
+    fn erase(&mut self, bytes: Bytes) -> Result<(), Error> {
+        self.graph.erase(bytes)?;
+        self.seats.erase(bytes)
+    }
+}
+
 /// Runs `program` depth first and judges `engines` on it. If `class` is given, the program is of that class, and an
 /// engine that supports the class must not refuse it.
 pub fn judge(
@@ -126,53 +205,14 @@ pub fn judge_in(
     engines: &[&'static Engine],
     class: Option<Class>,
 ) -> Result<Judgement, Disagreement> {
-    let seat =
-        |&engine: &&'static Engine| Seat { detector: Detector::new(engine, Options::default()), error: None };
-    let seats: Vec<Seat> = engines.iter().map(seat).collect();
-    let mut stream = Stream::new((GraphBuilder::new(), seats));
+    let mut stream = Stream::new(Court::new(engines));
     let outcome = match run_in(program, schedule, &mut stream) {
         Ok(outcome) => outcome,
         // The runner sends well-formed streams only: the structure is wrong about that.
         Err(error) => return Err(Disagreement { engine: "(structure)", about: About::Refused(error) }),
     };
-    let (graph, mut seats) = stream.into_consumer();
-    let graph = graph.into_graph();
-    for seat in &mut seats {
-        seat.finish();
-    }
-
-    let ordered = Oracle::new(&graph, Isolation::Ordered);
-    let racy_bytes = ordered.racy_bytes();
-    let isolated = graph.edges.iter().any(|edge| edge.kind == EdgeKind::Isolation);
-    let exclusive = isolated.then(|| Oracle::new(&graph, Isolation::MutualExclusion));
-    let exclusive_bytes = exclusive.as_ref().map(Oracle::racy_bytes);
-
-    let mut verdicts = Vec::new();
-    for Seat { detector, error } in seats {
-        let engine = detector.engine();
-        let disagree = |about| Disagreement { engine: engine.name, about };
-        if let Some(error) = error {
-            if !may_refuse(engine, class, schedule, &error) {
-                return Err(disagree(About::Refused(error)));
-            }
-            verdicts.push(Verdict { engine, races: Err(error) });
-            continue;
-        }
-        let (oracle, bytes) = match (engine.isolation, &exclusive, &exclusive_bytes) {
-            (Isolation::MutualExclusion, Some(oracle), Some(bytes)) => (oracle, bytes),
-            _ => (&ordered, &racy_bytes),
-        };
-        let races = detector.races();
-        if let Some(race) = races.iter().find(|race| !oracle.confirms(race)) {
-            return Err(disagree(About::NoRace(*race)));
-        }
-        // Every reported race is one, so the engine has no byte too many.
-        let found: BTreeSet<u64> = races.iter().flat_map(|race| race.location.addresses()).collect();
-        if let Some(&missed) = bytes.difference(&found).next() {
-            return Err(disagree(About::Missed(missed)));
-        }
-        verdicts.push(Verdict { engine, races: Ok(races.to_vec()) });
-    }
+    let (racy_bytes, verdicts) =
+        stream.into_consumer().judge_with(|engine, error| may_refuse(engine, class, schedule, error))?;
     Ok(Judgement { outcome, racy_bytes, verdicts })
 }
 

@@ -17,7 +17,7 @@ pub mod source;
 mod text;
 
 pub use generate::{Size, generate};
-pub use judge::{About, Disagreement, Judgement, Verdict, judge, judge_in};
+pub use judge::{About, Court, Disagreement, Judgement, Verdict, judge, judge_in};
 pub use orders::{Misordered, misordered};
 pub use program::{Class, Program, Stmt, UnknownClass, Walk};
 pub use run::{Ignore, Outcome, Schedule, run, run_in};

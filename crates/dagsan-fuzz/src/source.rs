@@ -3,7 +3,7 @@
 //! A program type-checks by construction, and mostly ends, soon and without an error: loops are counted, every
 //! integer that is used as an index has a known range, procedures call only earlier ones, and what a task waits
 //! for is made before. Now and then one of this is broken on purpose. About half of the programs are racy: the
-//! generator keeps, for every object and task, what the task may do to it without a race ([`Perm`]), and each
+//! generator keeps, for every object and task, what the task may do to it without a race (`Perm`), and each
 //! program has its own chance to ignore that.
 //!
 //! ```text
@@ -13,17 +13,26 @@
 //!   stmts.rs    sequential statements: what the static eliminations look at
 //!   tasks.rs    async, finish, forall, spawn, sync, futures
 //!   waits.rs    promises, isolated sections, regions
+//!   sections.rs a generator of its own, for the class that explorations are compared on exactly
+//!   shrink.rs   deletes lines and blocks as long as something stays as it is
 //! ```
+//!
+//! What is said above of permissions and ends does not hold for [`SourceClass::Sections`]: see its file.
 
 mod exprs;
 mod scope;
+mod sections;
+mod shrink;
 mod stmts;
 mod tasks;
 mod waits;
 
 use std::fmt;
+use std::str::FromStr;
 
 use fastrand::Rng;
+
+pub use shrink::shrink;
 
 use scope::{Kind, Loan, Perm, Place, Var};
 
@@ -42,17 +51,20 @@ pub enum SourceClass {
     Regions,
     /// Everything.
     All,
+    /// Isolated sections, whose order decides which locations race, and nothing else does.
+    Sections,
 }
 
 impl SourceClass {
     /// All classes.
-    pub const ALL: [SourceClass; 6] = [
+    pub const ALL: [SourceClass; 7] = [
         SourceClass::Loops,
         SourceClass::Tasks,
         SourceClass::Promises,
         SourceClass::Isolated,
         SourceClass::Regions,
         SourceClass::All,
+        SourceClass::Sections,
     ];
 
     /// The name of the class.
@@ -64,18 +76,28 @@ impl SourceClass {
             SourceClass::Isolated => "isolated",
             SourceClass::Regions => "regions",
             SourceClass::All => "all",
+            SourceClass::Sections => "sections",
         }
-    }
-
-    /// The class of that name.
-    pub fn from_name(name: &str) -> Option<SourceClass> {
-        SourceClass::ALL.into_iter().find(|class| class.name() == name)
     }
 }
 
 impl fmt::Display for SourceClass {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
+    }
+}
+
+/// A class name that is not in the table.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no class is called `{0}`; there are: {all}", all = SourceClass::ALL.map(SourceClass::name).join(", "))]
+pub struct UnknownSourceClass(pub String);
+
+impl FromStr for SourceClass {
+    type Err = UnknownSourceClass;
+
+    fn from_str(name: &str) -> Result<SourceClass, UnknownSourceClass> {
+        let found = SourceClass::ALL.into_iter().find(|class| class.name() == name);
+        found.ok_or_else(|| UnknownSourceClass(name.to_owned()))
     }
 }
 
@@ -88,6 +110,9 @@ const MAX_TIMES: u64 = 120;
 
 /// A random program of the task language.
 pub fn generate(seed: u64, class: SourceClass) -> String {
+    if class == SourceClass::Sections {
+        return sections::generate(seed);
+    }
     // Classes share seeds; their programs should not start alike.
     let mut rng = Rng::with_seed(seed);
     for _ in 0..=class as u32 {
@@ -417,8 +442,9 @@ mod tests {
         for class in SourceClass::ALL {
             assert_eq!(generate(7, class), generate(7, class));
             assert_ne!(generate(7, class), generate(8, class));
-            assert_eq!(SourceClass::from_name(class.name()), Some(class));
+            assert_eq!(class.name().parse(), Ok(class));
         }
+        assert!("no such class".parse::<SourceClass>().is_err());
     }
 
     #[test]
@@ -433,6 +459,7 @@ mod tests {
                 SourceClass::Isolated => &["isolated", "async", "if "],
                 SourceClass::Regions => &["region", "post", "then", "await", "ewait"],
                 SourceClass::All => &["isolated", "promise", "region", "future", "spawn"],
+                SourceClass::Sections => &["isolated", "async", "finish", "promise", "if "],
             };
             let programs: Vec<String> = (0..200).map(|seed| generate(seed, class)).collect();
             for word in words {

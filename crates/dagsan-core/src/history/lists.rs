@@ -22,8 +22,11 @@ impl List {
     }
 }
 
+const WRITE: u32 = 1;
+const PLAIN: u32 = 2;
+
 /// ```text
-///   len   [ number of records from here on : 31 bits | is one of them a write? ]
+///   len   [ number of records from here on : 30 bits | one is outside of isolated sections? | one is a write? ]
 /// ```
 #[derive(Clone, Copy)]
 struct Node {
@@ -56,13 +59,15 @@ impl Lists {
 
     #[inline]
     pub(crate) fn len(&self, list: List) -> u32 {
-        self.nodes[list.0 as usize].len >> 1
+        self.nodes[list.0 as usize].len >> 2
     }
 
-    /// Is there a write in it? A read need not look at a list of reads, which may be long.
+    /// May there be something in it that conflicts with `access`? A read need not look at a list of reads, nor an
+    /// isolated access at one of isolated accesses; both may be long.
     #[inline]
-    pub(crate) fn has_write(&self, list: List) -> bool {
-        self.nodes[list.0 as usize].len & 1 == 1
+    pub(crate) fn may_conflict(&self, list: List, access: Record) -> bool {
+        let kinds = self.nodes[list.0 as usize].len;
+        (access.is_write() || kinds & WRITE != 0) && (!access.is_isolated() || kinds & PLAIN != 0)
     }
 
     pub(crate) fn iter(&self, mut list: List) -> impl Iterator<Item = Record> {
@@ -74,8 +79,10 @@ impl Lists {
     }
 
     pub(crate) fn cons(&mut self, record: Record, next: List) -> List {
-        let write = record.is_write() || self.has_write(next);
-        let len = (self.len(next) + 1) << 1 | u32::from(write);
+        let kinds = self.nodes[next.0 as usize].len & (WRITE | PLAIN);
+        let write = if record.is_write() { WRITE } else { 0 };
+        let plain = if record.is_isolated() { 0 } else { PLAIN };
+        let len = (self.len(next) + 1) << 2 | kinds | write | plain;
         self.nodes.push(Node { record, next, len });
         List((self.nodes.len() - 1) as u32)
     }
@@ -164,17 +171,21 @@ mod tests {
     }
 
     #[test]
-    fn a_list_knows_whether_it_has_a_write() {
+    fn a_list_knows_what_it_may_conflict_with() {
         let mut lists = Lists::new();
+        let isolated = |kind| Record::new(StrandId(2), SiteId::new(0).unwrap(), kind, true);
+        let plain_write = Record::new(StrandId(9), SiteId::new(0).unwrap(), AccessKind::Write, false);
         let reads = lists.cons(record(1), List::EMPTY);
-        let write = Record::new(StrandId(2), SiteId::new(0).unwrap(), AccessKind::Write, true);
-        let both = lists.cons(write, reads);
-        let more = lists.cons(record(3), both);
-        assert!(!lists.has_write(List::EMPTY) && !lists.has_write(reads));
-        assert!(lists.has_write(both) && lists.has_write(more));
-        assert_eq!(lists.len(more), 3);
-        let without = lists.without(more, Record::is_write);
-        assert!(!lists.has_write(without));
+        assert!(!lists.may_conflict(reads, record(5)) && lists.may_conflict(reads, plain_write));
+        assert!(lists.may_conflict(reads, isolated(AccessKind::Write)));
+        let sections = lists.cons(isolated(AccessKind::Write), List::EMPTY);
+        assert!(!lists.may_conflict(sections, isolated(AccessKind::Write)));
+        assert!(lists.may_conflict(sections, record(5)) && lists.may_conflict(sections, plain_write));
+        let both = lists.cons(record(3), sections);
+        assert!(lists.may_conflict(both, record(5)) && lists.may_conflict(both, isolated(AccessKind::Write)));
+        assert_eq!(lists.len(both), 2);
+        let without = lists.without(both, Record::is_write);
+        assert!(!lists.may_conflict(without, record(5)));
     }
 
     #[test]

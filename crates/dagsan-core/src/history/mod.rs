@@ -200,7 +200,7 @@ impl History {
         if from.writer != Record::NO_WRITE {
             check(from.writer);
         }
-        if access.is_write() || self.lists.has_write(from.list) {
+        if self.lists.may_conflict(from.list, access) {
             for earlier in self.lists.iter(from.list) {
                 check(earlier);
             }

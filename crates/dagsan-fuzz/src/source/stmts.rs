@@ -85,6 +85,7 @@ impl Generator {
                 SourceClass::Isolated => (14, 0, 22, 0),
                 SourceClass::Regions => (14, 0, 0, 30),
                 SourceClass::All => (25, 12, 12, 12),
+                SourceClass::Sections => unreachable!("this class has a generator of its own"),
             };
             let probe = if self.slip == 1.0 { 4 } else { 0 };
             choices.extend([

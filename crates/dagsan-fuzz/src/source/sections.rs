@@ -21,7 +21,7 @@ struct Generator {
 }
 
 /// A random program, the same for the same seed.
-pub fn generate(seed: u64) -> String {
+pub(super) fn generate(seed: u64) -> String {
     let mut rng = Rng::with_seed(seed);
     let sections = rng.u32(2..7);
     let mut generator = Generator { rng, sections, unset: (0..PROMISES).collect(), out: String::new() };

@@ -11,7 +11,7 @@ use dagsan_core::{Detector, Error, SiteId};
 use dagsan_lang::{Choice, End, Program, Run, Scheduler};
 
 use crate::observer::{Log, Observer};
-use crate::schedule::Schedule;
+use crate::schedule::{Replay, Schedule};
 use crate::tree::{NodeId, ROOT, Tree};
 
 /// Which schedules are left out.
@@ -28,7 +28,7 @@ pub enum Reduction {
 pub struct Limits<'a> {
     /// Of each run.
     pub run: dagsan_lang::Limits,
-    /// After so many schedules.
+    /// After so many schedules, merged ones among them.
     pub schedules: u64,
     /// After this time.
     pub time: Duration,
@@ -54,7 +54,7 @@ pub enum Stopped {
 }
 
 /// What an exploration did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Exploration {
     /// Schedules that were run to their end.
     pub schedules: u64,
@@ -95,12 +95,12 @@ pub fn explore(
     seen: &mut (dyn FnMut(Seen<'_, '_>) + Send),
 ) -> Result<Exploration, Error> {
     let reduced = reduction == Reduction::PartialOrder;
-    if reduced && let Some(done) = one_is_enough(program, limits, seen)? {
+    if reduced && let Some(done) = one_is_enough(program, &limits.run, seen)? {
         return Ok(done);
     }
     let explorer = Explorer {
         program,
-        engine: if reduced { &order::EXPLORER } else { engine },
+        engine,
         reduced,
         limits,
         start: Instant::now(),
@@ -108,14 +108,7 @@ pub fn explore(
             tree: Tree::new(reduced, limits.memory),
             first: true,
             running: 0,
-            done: Exploration {
-                schedules: 0,
-                redundant: 0,
-                merged: 0,
-                states: 1,
-                independent: true,
-                stopped: None,
-            },
+            done: Exploration::default(),
             failed: None,
             reached: HashSet::new(),
             seen,
@@ -135,17 +128,22 @@ pub fn explore(
     }
 }
 
+/// Does the order of the isolated sections make no difference? The serial run shows it: no section depends on
+/// another that is not ordered with it.
+pub fn sections_commute(program: &Program, limits: &dagsan_lang::Limits) -> Result<bool, Error> {
+    Ok(one_is_enough(program, limits, &mut |_| {})?.is_some())
+}
+
 /// The serial run alone, if no section of it depends on another: there may be many sections, and a tree of their
 /// choices would take much room.
 fn one_is_enough(
     program: &Program,
-    limits: &Limits<'_>,
-    seen: &mut (dyn FnMut(Seen<'_, '_>) + Send),
+    limits: &dagsan_lang::Limits,
+    seen: &mut dyn FnMut(Seen<'_, '_>),
 ) -> Result<Option<Exploration>, Error> {
     let commutes = |site: SiteId| program.commutes(site);
-    let detector = Detector::new(&order::EXPLORER, order::Options::default());
-    let mut observer = Observer::new(detector, true, &commutes);
-    let run = program.run(&limits.run, &mut observer);
+    let mut observer = Observer::new(order::default_engine(), true, &commutes);
+    let run = program.run(limits, &mut observer);
     // A run that fails leaves out sections, on which others may depend.
     if !observer.independent() || matches!(run.end, End::Failed(_)) {
         return Ok(None);
@@ -155,10 +153,9 @@ fn one_is_enough(
     if let End::Refused(error) = run.end {
         return Err(error);
     }
-    let done =
-        Exploration { schedules: 1, redundant: 0, merged: 0, states: 1, independent: true, stopped: None };
-    seen(Seen { schedule: Schedule::default(), run: &run, detector: &detector, so_far: done });
-    Ok(Some(done))
+    let so_far = Exploration { schedules: 1, states: 1, independent: true, ..Exploration::default() };
+    seen(Seen { schedule: Schedule::default(), run: &run, detector: &detector, so_far });
+    Ok(Some(so_far))
 }
 
 /// Runs one schedule, as [`explore`] would, and tells `seen` of it. Gives back the scheduler, which knows whether the
@@ -171,10 +168,8 @@ pub fn replay(
     schedule: &Schedule,
     seen: &mut dyn FnMut(Seen<'_, '_>),
 ) -> Result<Replay, Error> {
-    let reduced = reduction == Reduction::PartialOrder;
     let commutes = |site: SiteId| program.commutes(site);
-    let engine = if reduced { &order::EXPLORER } else { engine };
-    let mut observer = Observer::new(Detector::new(engine, order::Options::default()), reduced, &commutes);
+    let mut observer = Observer::new(engine, reduction == Reduction::PartialOrder, &commutes);
     let mut replay = Replay::new(schedule.clone());
     let run = program.run_scheduled(limits, &mut observer, &mut replay);
     let mut detector = observer.into_detector();
@@ -182,59 +177,9 @@ pub fn replay(
     if let End::Refused(error) = run.end {
         return Err(error);
     }
-    let so_far =
-        Exploration { schedules: 1, redundant: 0, merged: 0, states: 0, independent: false, stopped: None };
+    let so_far = Exploration { schedules: 1, ..Exploration::default() };
     seen(Seen { schedule: schedule.clone(), run: &run, detector: &detector, so_far });
     Ok(replay)
-}
-
-/// Takes the choices of a schedule, and after its end the first one each time.
-#[derive(Debug, Clone)]
-pub struct Replay {
-    schedule: Schedule,
-    taken: usize,
-    /// How many choices there were where one was asked for that is not there.
-    too_few: Option<usize>,
-}
-
-impl Replay {
-    /// Replays `schedule`. A choice that is not there ends the run with [`End::Stopped`].
-    pub fn new(schedule: Schedule) -> Replay {
-        Replay { schedule, taken: 0, too_few: None }
-    }
-}
-
-impl Replay {
-    /// What is wrong with the schedule, after the run.
-    pub fn problem(&self) -> Option<String> {
-        let (place, len) = (self.taken, self.schedule.0.len());
-        match self.too_few {
-            Some(choices) => Some(format!(
-                "schedule {} is not one of this program: number {} of it is {}, and the choices there are 0 to {}",
-                self.schedule,
-                place + 1,
-                self.schedule.0.get(place).copied().unwrap_or(0),
-                choices - 1
-            )),
-            None if place < len => Some(format!(
-                "schedule {} is not one of this program, which has {place} choices",
-                self.schedule
-            )),
-            None => None,
-        }
-    }
-}
-
-impl Scheduler for Replay {
-    fn choose(&mut self, choices: &[Choice]) -> Option<usize> {
-        let choice = self.schedule.0.get(self.taken).copied().unwrap_or(0) as usize;
-        if choice >= choices.len() {
-            self.too_few = Some(choices.len());
-            return None;
-        }
-        self.taken += 1;
-        Some(choice)
-    }
 }
 
 struct Explorer<'a, 'l> {
@@ -285,7 +230,8 @@ impl<'a> Explorer<'a, '_> {
                 return None;
             }
             // Runs under way count: there must not be more schedules than wanted.
-            if shared.done.schedules + u64::from(shared.running) >= self.limits.schedules {
+            let runs = shared.done.schedules + shared.done.merged + u64::from(shared.running);
+            if runs >= self.limits.schedules {
                 if shared.running == 0 {
                     if !shared.tree.is_done() {
                         shared.done.stopped.get_or_insert(Stopped::Schedules);
@@ -324,8 +270,7 @@ impl<'a> Explorer<'a, '_> {
 
     fn run(&self, follow: Vec<(NodeId, u32)>) {
         let commutes = |site: SiteId| self.program.commutes(site);
-        let detector = Detector::new(self.engine, order::Options::default());
-        let mut observer = Observer::new(detector, self.reduced, &commutes);
+        let mut observer = Observer::new(self.engine, self.reduced, &commutes);
         let log = observer.log();
         let mut guide =
             Guide { explorer: self, follow, taken: Vec::new(), log: observer.log(), merged: false };
@@ -341,7 +286,6 @@ impl<'a> Explorer<'a, '_> {
             shared.tree.expand(&taken);
         }
         shared.done.states = shared.tree.states();
-        shared.done.independent = shared.tree.independent;
         match (&run.end, &finished) {
             (End::Refused(error), _) | (_, Err(error)) => {
                 shared.failed.get_or_insert(error.clone());

@@ -18,7 +18,7 @@
 //! Two schedules that differ in the order of neighbouring independent sections lead to the same state: one of
 //! them is run. What is left to see is that no race is lost that only the other one shows, as an
 //! edge from every section to the next (the ordered reading) hides races. So the runs of a reduced
-//! exploration have edges between *dependent* sections only ([`Observer`]). If two accesses are unordered
+//! exploration have edges between *dependent* sections only (`observer.rs`). If two accesses are unordered
 //! by these, then some equivalent schedule shows them unordered with all edges: put the sections before the
 //! one access before those after the other, and the other way round. These demands do not
 //! contradict each other, or the accesses would have been ordered. Conversely each edge left is in the
@@ -32,7 +32,6 @@ mod schedule;
 mod tree;
 mod witness;
 
-pub use explore::{Exploration, Limits, Reduction, Replay, Seen, Stopped, explore, replay};
-pub use observer::Observer;
-pub use schedule::{BadSchedule, Schedule};
+pub use explore::{Exploration, Limits, Reduction, Seen, Stopped, explore, replay, sections_commute};
+pub use schedule::{BadSchedule, Replay, Schedule};
 pub use witness::{Witness, witness};

@@ -15,6 +15,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use dagsan_core::order::{EXPLORER, Engine, Options};
 use dagsan_core::{
     AccessSet, Bytes, Consumer, Detector, Error, Event, PromiseId, SiteId, Step, Strand, Stream, TaskId,
 };
@@ -77,7 +78,7 @@ enum Held {
 }
 
 /// See the module's documentation.
-pub struct Observer<'a> {
+pub(crate) struct Observer<'a> {
     inner: Stream<Detector>,
     commutes: &'a dyn Fn(SiteId) -> bool,
     /// Edges between all sections, as the interpreter says, or between dependent ones?
@@ -93,11 +94,16 @@ pub struct Observer<'a> {
 }
 
 impl<'a> Observer<'a> {
-    /// Tells `detector`. `commutes` says of an access whether sections do nothing to its target but
-    /// what commutes.
-    pub fn new(detector: Detector, reduced: bool, commutes: &'a dyn Fn(SiteId) -> bool) -> Observer<'a> {
+    /// With a detector of `engine`, or if `reduced` of the engine that is made for the edges from here, [`EXPLORER`].
+    /// `commutes` says of an access whether sections do nothing to its target but what commutes.
+    pub(crate) fn new(
+        engine: &'static Engine,
+        reduced: bool,
+        commutes: &'a dyn Fn(SiteId) -> bool,
+    ) -> Observer<'a> {
+        let engine = if reduced { &EXPLORER } else { engine };
         Observer {
-            inner: Stream::new(detector),
+            inner: Stream::new(Detector::new(engine, Options::default())),
             commutes,
             reduced,
             pasts: Pasts::new(),
@@ -109,13 +115,8 @@ impl<'a> Observer<'a> {
         }
     }
 
-    /// The detector.
-    pub fn detector(&self) -> &Detector {
-        self.inner.consumer()
-    }
-
     /// The detector, back.
-    pub fn into_detector(self) -> Detector {
+    pub(crate) fn into_detector(self) -> Detector {
         self.inner.into_consumer()
     }
 

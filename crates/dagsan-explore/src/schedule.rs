@@ -1,7 +1,10 @@
-//! A schedule in words: which of the choices was taken, each time there was one.
+//! A schedule in words: which of the choices was taken, each time there was one; and the scheduler that takes them
+//! again.
 
 use std::fmt;
 use std::str::FromStr;
+
+use dagsan_lang::{Choice, Scheduler};
 
 /// The choices of a run, in order. Written as numbers with points between: `0.2.1`. After the last
 /// one, and if it is empty (written `-`), the first choice is taken each time.
@@ -40,6 +43,51 @@ impl FromStr for Schedule {
         }
         let choices: Result<_, _> = text.split('.').map(str::parse).collect();
         choices.map(Schedule).map_err(|_| BadSchedule { text: text.to_owned() })
+    }
+}
+
+/// Takes the choices of a schedule, and after its end the first one each time.
+#[derive(Debug, Clone)]
+pub struct Replay {
+    schedule: Schedule,
+    taken: usize,
+    /// How many choices there were where one was asked for that is not there.
+    too_few: Option<usize>,
+}
+
+impl Replay {
+    /// Replays `schedule`. A choice that is not there ends the run with [`dagsan_lang::End::Stopped`].
+    pub fn new(schedule: Schedule) -> Replay {
+        Replay { schedule, taken: 0, too_few: None }
+    }
+
+    /// What is wrong with the schedule, after the run.
+    pub fn problem(&self) -> Option<String> {
+        let (place, schedule) = (self.taken, &self.schedule);
+        match self.too_few {
+            Some(choices) => Some(format!(
+                "schedule {schedule} is not one of this program: number {} of it is {}, and the choices there are 0 to {}",
+                place + 1,
+                schedule.0.get(place).copied().unwrap_or(0),
+                choices - 1
+            )),
+            None if place < schedule.0.len() => {
+                Some(format!("schedule {schedule} is not one of this program, which has {place} choices"))
+            }
+            None => None,
+        }
+    }
+}
+
+impl Scheduler for Replay {
+    fn choose(&mut self, choices: &[Choice]) -> Option<usize> {
+        let choice = self.schedule.0.get(self.taken).copied().unwrap_or(0) as usize;
+        if choice >= choices.len() {
+            self.too_few = Some(choices.len());
+            return None;
+        }
+        self.taken += 1;
+        Some(choice)
     }
 }
 

@@ -49,8 +49,6 @@ pub(crate) struct Tree {
     /// How many bytes the nodes take, about, and how many they may.
     bytes: usize,
     most_bytes: usize,
-    /// No step has depended on another that nothing else ordered, and there was no ewait.
-    pub(crate) independent: bool,
     /// Some choice was not entered for want of room.
     pub(crate) overflowed: bool,
 }
@@ -60,15 +58,7 @@ pub(crate) const ROOT: NodeId = NodeId(0);
 impl Tree {
     pub(crate) fn new(reduced: bool, most_bytes: usize) -> Tree {
         let root = Node { parent: None, choices: Box::default(), tried: Vec::new(), sleep: Vec::new() };
-        Tree {
-            nodes: vec![root],
-            pending: Vec::new(),
-            reduced,
-            bytes: 0,
-            most_bytes,
-            independent: true,
-            overflowed: false,
-        }
+        Tree { nodes: vec![root], pending: Vec::new(), reduced, bytes: 0, most_bytes, overflowed: false }
     }
 
     fn node(&mut self, id: NodeId) -> &mut Node {
@@ -176,11 +166,9 @@ impl Tree {
             }
         }
         for (second, made) in steps.iter().enumerate() {
-            self.independent &= made.footprint.is_some();
             let mut past = made.before.clone();
             for &first in &made.depends_on {
                 if !past.contains(first) {
-                    self.independent = false;
                     self.reverse(path[first].0, first, second, steps);
                     past.join(&steps[first].past);
                 }
@@ -191,7 +179,6 @@ impl Tree {
     /// After a run that has failed: sections that it did not come to may depend on those that it has made, and nobody
     /// knows. All is tried.
     pub(crate) fn expand(&mut self, path: &[(NodeId, u32)]) {
-        self.independent = false;
         for &(node, _) in path {
             for choice in 0..self.node(node).choices.len() as u32 {
                 self.try_choice(node, choice);

@@ -8,8 +8,7 @@ use std::collections::BTreeMap;
 
 use dagsan_lang::{Choice, End, Limits, Point, Program, Run, Scheduler, TaskPath};
 
-use crate::explore::Replay;
-use crate::schedule::Schedule;
+use crate::schedule::{Replay, Schedule};
 
 /// What came of the two orders.
 #[derive(Debug, Clone, PartialEq, Eq)]

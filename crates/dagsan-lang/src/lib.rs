@@ -92,29 +92,36 @@ impl Program {
 
     /// Runs the program and tells `consumer`. Nothing is told if it was compiled without checks.
     pub fn run<'c>(&self, limits: &'c Limits, consumer: &'c mut (dyn Consumer + 'c)) -> Run<'_> {
-        let consumer = if self.checks { Some(consumer) } else { None };
-        self.run_with(limits, consumer)
+        let mut machine = self.machine(limits, Some(consumer));
+        let end = machine.run();
+        self.result(machine, end)
     }
 
-    /// The same, with a scheduler that decides the order of isolated sections and what ewait joins. Everything
-    /// else runs before it is asked.
+    /// Runs the program, and tells nobody.
+    pub fn run_plain(&self, limits: &Limits) -> Run<'_> {
+        let mut machine = self.machine(limits, None);
+        let end = machine.run();
+        self.result(machine, end)
+    }
+
+    /// As [`Program::run`], with a scheduler that decides the order of isolated sections and what ewait joins.
+    /// Everything else runs before it is asked.
     pub fn run_scheduled<'c>(
         &self,
         limits: &'c Limits,
         consumer: &'c mut (dyn Consumer + 'c),
         scheduler: &mut dyn Scheduler,
     ) -> Run<'_> {
-        let consumer: Option<&'c mut (dyn Consumer + 'c)> = if self.checks { Some(consumer) } else { None };
-        let mut machine = Machine::new(&self.hir, &self.code, limits, consumer);
+        let mut machine = self.machine(limits, Some(consumer));
         let end = machine.run_scheduled(scheduler);
-        Run::new(machine, end, &self.code, &self.plan, &self.lines)
+        self.result(machine, end)
     }
 
-    /// Runs the program with a scheduler, and tells nobody.
+    /// As [`Program::run_plain`], with a scheduler.
     pub fn run_plain_scheduled(&self, limits: &Limits, scheduler: &mut dyn Scheduler) -> Run<'_> {
-        let mut machine = Machine::new(&self.hir, &self.code, limits, None);
+        let mut machine = self.machine(limits, None);
         let end = machine.run_scheduled(scheduler);
-        Run::new(machine, end, &self.code, &self.plan, &self.lines)
+        self.result(machine, end)
     }
 
     /// Runs the program so that `second` comes before `first`, which it follows in the schedule, if that can be; says
@@ -125,11 +132,23 @@ impl Program {
         scheduler: &mut dyn Scheduler,
         (first, second): (Point, Point),
     ) -> (Run<'_>, bool) {
-        let mut machine = Machine::new(&self.hir, &self.code, limits, None);
+        let mut machine = self.machine(limits, None);
         machine.gate = Some(Gate::new(first, second));
         let end = machine.run_scheduled(scheduler);
         let passed = machine.gate.as_ref().is_some_and(Gate::passed);
-        (Run::new(machine, end, &self.code, &self.plan, &self.lines), passed)
+        (self.result(machine, end), passed)
+    }
+
+    fn machine<'p, 'c>(
+        &'p self,
+        limits: &'c Limits,
+        consumer: Option<&'c mut (dyn Consumer + 'c)>,
+    ) -> Machine<'p, 'c> {
+        Machine::new(&self.hir, &self.code, limits, consumer.filter(|_| self.checks))
+    }
+
+    fn result<'p>(&'p self, machine: Machine<'p, '_>, end: End) -> Run<'p> {
+        Run::new(machine, end, &self.code, &self.plan, &self.lines)
     }
 
     /// Does the program contain isolated sections or ewait, so that one run may not be enough?
@@ -150,16 +169,5 @@ impl Program {
     /// Do isolated sections do nothing to the target of this access but what commutes: only add to it, for example?
     pub fn commutes(&self, site: SiteId) -> bool {
         self.commuting.get(site.number() as usize).copied().unwrap_or(false)
-    }
-
-    /// Runs the program, and tells nobody.
-    pub fn run_plain(&self, limits: &Limits) -> Run<'_> {
-        self.run_with(limits, None)
-    }
-
-    fn run_with<'c>(&self, limits: &'c Limits, consumer: Option<&'c mut (dyn Consumer + 'c)>) -> Run<'_> {
-        let mut machine = Machine::new(&self.hir, &self.code, limits, consumer);
-        let end = machine.run();
-        Run::new(machine, end, &self.code, &self.plan, &self.lines)
     }
 }

@@ -51,7 +51,7 @@ pub struct Blocked {
 
 /// A task of the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TaskInfo {
+pub struct TaskInfo<'a> {
     /// Who created it; the main task is its own parent.
     pub parent: TaskId,
     /// How many tasks its parent had created before it: with the parent, this says which task it is in whatever
@@ -60,7 +60,7 @@ pub struct TaskInfo {
     /// The keyword that created it, or `main`.
     pub kind: &'static str,
     /// The procedure it runs, if it is not a block.
-    pub procedure: Option<String>,
+    pub procedure: Option<&'a str>,
     /// Where it was created.
     pub created: Span,
 }
@@ -86,7 +86,7 @@ pub struct Run<'a> {
     /// What it printed.
     pub output: String,
     /// Its tasks, by number.
-    pub tasks: Vec<TaskInfo>,
+    pub tasks: Vec<TaskInfo<'a>>,
     /// How many strands touched memory.
     pub strands: u32,
     /// What it did.
@@ -102,7 +102,7 @@ impl<'a> Run<'a> {
     pub(crate) fn new(
         machine: Machine<'a, '_>,
         end: End,
-        code: &Code,
+        code: &'a Code,
         plan: &Plan,
         lines: &'a Lines,
     ) -> Run<'a> {
@@ -115,7 +115,7 @@ impl<'a> Run<'a> {
                 parent: TaskId(task.parent),
                 birth: task.birth,
                 kind: site.map_or("main", |site| site.kind.name()),
-                procedure: site.and_then(|site| code.functions[site.function as usize].name.clone()),
+                procedure: site.and_then(|site| code.functions[site.function as usize].name.as_deref()),
                 created: site.map_or(Span::default(), |site| site.span),
             }
         });

@@ -178,12 +178,13 @@ fn run_once(source: &Source, program: &Program, options: &Options, schedule: Opt
     report.has_shared_region = run.shared_region;
     report.output.clone_from(&run.output);
     if observer.isolated && exclusive && options.schedules != Schedules::One {
-        let commute = schedules::commute(program, options);
-        let stopped = (!commute).then(|| {
-            let name = options.engine.name;
-            format!("the isolated sections may not commute, and `{name}` judges one order; --engine dag runs others")
-        });
-        report.exploration = Some(Exploration { commute, stopped, ..Exploration::default() });
+        match dagsan_explore::sections_commute(program, &options.limits) {
+            Ok(commute) => {
+                let stopped = (!commute).then(|| one_order_only(options.engine));
+                report.exploration = Some(Exploration { commute, stopped, ..Exploration::default() });
+            }
+            Err(error) => report.end = describe::refused(&error),
+        }
     }
     // A run that was broken off is no basis for a verdict, not even for a bad one.
     if !matches!(report.end, End::Refused(_) | End::Broken(_)) {
@@ -206,6 +207,12 @@ fn run_once(source: &Source, program: &Program, options: &Options, schedule: Opt
     });
     let failed = matches!(run.end, dagsan_lang::End::Failed(_));
     Checked { report, picture, points, failed }
+}
+
+/// Why a run of an engine that reads sections as mutual exclusion may not speak for all schedules.
+fn one_order_only(engine: &Engine) -> String {
+    let name = engine.name;
+    format!("the isolated sections may not commute, and `{name}` judges one order; --engine dag runs others")
 }
 
 /// The detector, and what else wants to see the run.

@@ -171,7 +171,7 @@ pub fn diagnostic(source: &Source, found: lang::Diagnostic) -> Diagnostic {
     }
 }
 
-fn describe(task: &lang::TaskInfo) -> String {
+fn describe(task: &lang::TaskInfo<'_>) -> String {
     match &task.procedure {
         Some(procedure) if task.kind != "main" => format!("{} `{procedure}`", task.kind),
         _ => task.kind.to_owned(),

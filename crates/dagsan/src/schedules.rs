@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use dagsan_core::order::{self, Isolation};
 use dagsan_explore::{Limits, Reduction, Schedule, Seen, Stopped};
 use dagsan_lang::Program;
-use dagsan_report::{End, Exploration, Place, Race, Report, Source, Stats};
+use dagsan_report::{End, Exploration, Place, Race, Report, Source};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::check::Options;
@@ -69,14 +69,6 @@ pub fn explore(source: &Source, program: &Program, options: &Options, most: u64)
         Isolation::Ordered => Some(run(source, program, options, most)),
         Isolation::MutualExclusion => None,
     }
-}
-
-/// Does the order of the isolated sections make no difference?
-pub fn commute(program: &Program, options: &Options) -> bool {
-    let limits = Limits { schedules: 1, ..limits(options, 1) };
-    let dag = order::default_engine();
-    let explored = dagsan_explore::explore(program, dag, Reduction::PartialOrder, &limits, &mut |_| {});
-    explored.is_ok_and(|explored| explored.independent && explored.stopped.is_none())
 }
 
 /// Runs the schedule that a report has named.
@@ -155,16 +147,17 @@ fn run(source: &Source, program: &Program, options: &Options, most: u64) -> Foun
     match explored {
         Err(error) => report.end = describe::refused(&error),
         Ok(explored) => {
-            if explored.schedules == 1 {
+            // Those that were merged were run, too, and have shown what they have shown.
+            report.schedules = explored.schedules + explored.merged;
+            if report.schedules == 1 {
                 report.schedule = None;
                 report.races.iter_mut().for_each(|race| race.schedule = None);
             }
-            report.schedules = explored.schedules;
             report.exploration = Some(Exploration {
                 states: explored.states,
                 redundant: explored.redundant,
                 merged: explored.merged,
-                commute: reduction == Reduction::PartialOrder && explored.independent,
+                commute: explored.independent,
                 stopped: explored.stopped.map(|stopped| describe_stop(stopped, options)),
             });
         }
@@ -231,7 +224,7 @@ impl<'a> Gathered<'a> {
             self.report.strand_count = run.strands.into();
             self.report.output.clone_from(&run.output);
             if self.options.stats {
-                self.report.stats = Some(Stats { ..describe::stats(run, seen.detector) });
+                self.report.stats = Some(describe::stats(run, seen.detector));
             }
         }
         self.failed |= matches!(run.end, dagsan_lang::End::Failed(_));

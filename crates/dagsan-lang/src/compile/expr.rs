@@ -34,19 +34,15 @@ impl BodyCompiler<'_> {
             ExprKind::Value(value) => self.constant(*value, into, span),
             ExprKind::Local(local) => self.copy(self.local(*local), into, span),
             ExprKind::Fixed(fixed) => self.copy(self.fixed(*fixed), into, span),
-            ExprKind::ReadShared(shared, access) => self.read(*shared, *access, into, span),
+            ExprKind::ReadShared(shared, access) => {
+                let cell = cell(*shared);
+                self.access(*access, Op::ReadCheck(into, cell, *access), Op::Read(into, cell), span);
+            }
             ExprKind::Load(array, index, access) => {
                 let (array, index) = (self.value(array), self.value(index));
-                self.count(*access, span);
-                let checked = self.checked(*access);
-                self.emit(
-                    if checked {
-                        Op::LoadCheck(into, array, index, *access)
-                    } else {
-                        Op::Load(into, array, index)
-                    },
-                    span,
-                );
+                let (with, without) =
+                    (Op::LoadCheck(into, array, index, *access), Op::Load(into, array, index));
+                self.access(*access, with, without, span);
             }
             ExprKind::Call(body, args) => {
                 let first = self.arguments(args);
@@ -123,26 +119,14 @@ impl BodyCompiler<'_> {
         }
     }
 
-    fn read(&mut self, shared: SharedId, access: AccessId, into: Reg, span: Span) {
-        self.count(access, span);
-        let op = if self.checked(access) {
-            Op::ReadCheck(into, cell(shared), access)
-        } else {
-            Op::Read(into, cell(shared))
-        };
-        self.emit(op, span);
-    }
-
-    /// Does the access need a check where it stands?
-    pub(super) fn checked(&self, access: AccessId) -> bool {
-        self.mode.checks && self.plan.needs_check(access)
-    }
-
-    /// In statistics, an access is counted before it is made.
-    pub(super) fn count(&mut self, access: AccessId, span: Span) {
+    /// An access, with its check or without, if it needs none where it stands. In statistics, it is counted before
+    /// it is made.
+    pub(super) fn access(&mut self, access: AccessId, with_check: Op, without: Op, span: Span) {
         if self.mode.count {
             self.emit(Op::Count(access), span);
         }
+        let checked = self.mode.checks && self.plan.needs_check(access);
+        self.emit(if checked { with_check } else { without }, span);
     }
 
     fn binary(&mut self, operator: Binary, left: &Expr, right: &Expr, into: Reg, span: Span) {

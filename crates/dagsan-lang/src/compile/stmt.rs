@@ -22,17 +22,8 @@ impl<'a> BodyCompiler<'a> {
             Stmt::Assign(local, value) => self.value_into(value, self.local(*local)),
             Stmt::WriteShared(shared, value, access) => {
                 let span = self.hir.accesses[access.index()].span;
-                let value = self.value(value);
-                self.count(*access, span);
-                let checked = self.checked(*access);
-                self.emit(
-                    if checked {
-                        Op::WriteCheck(value, cell(*shared), *access)
-                    } else {
-                        Op::Write(value, cell(*shared))
-                    },
-                    span,
-                );
+                let (value, cell) = (self.value(value), cell(*shared));
+                self.access(*access, Op::WriteCheck(value, cell, *access), Op::Write(value, cell), span);
             }
             Stmt::Fix(fixed, value) => {
                 let into = self.fixed(*fixed);
@@ -42,16 +33,8 @@ impl<'a> BodyCompiler<'a> {
             Stmt::Store { array, index, value, access } => {
                 let span = self.hir.accesses[access.index()].span;
                 let (array, index, value) = (self.value(array), self.value(index), self.value(value));
-                self.count(*access, span);
-                let checked = self.checked(*access);
-                self.emit(
-                    if checked {
-                        Op::StoreCheck(array, index, value, *access)
-                    } else {
-                        Op::Store(array, index, value)
-                    },
-                    span,
-                );
+                let with = Op::StoreCheck(array, index, value, *access);
+                self.access(*access, with, Op::Store(array, index, value), span);
             }
             Stmt::Expr(expr) => _ = self.value(expr),
             Stmt::If(condition, then, other) => {

@@ -401,6 +401,29 @@ fn expectations_are_about_all_schedules() {
     );
 }
 
+/// The run that shows the race ends where its state is that of the default run. It is a schedule all the same.
+#[test]
+fn a_race_in_a_run_that_was_merged_has_its_schedule() {
+    let program = "\
+shared t = 0;
+shared x = 0;
+proc main() {
+    finish {
+        async { var v = 0; isolated { v = t; } if v == 1 { x = 2; } }
+        async { isolated { t = 1; } }
+        async { x = 2; }
+    }
+    forall i in 0..1 { isolated { t = 5; } }
+}
+";
+    let directory = Directory::new("explored_merged", &[("x.task", program)]);
+    let report = directory.json("check x.task --format json");
+    assert_eq!((&report["verdict"], &report["schedules"]), (&json!("race"), &json!(2)));
+    let schedule = report["races"][0]["schedule"].as_str().expect("the race names its schedule");
+    let replayed = directory.json(&format!("check x.task --format json --replay {schedule}"));
+    assert_eq!(replayed["races"][0]["location"], "x");
+}
+
 #[test]
 fn a_graph_is_of_one_schedule() {
     let directory = Directory::new("explored_graph", &[("x.task", HIDDEN)]);

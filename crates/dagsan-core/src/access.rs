@@ -14,7 +14,8 @@
 //!   is empty: clearing is O(1)
 //! ```
 //!
-//! A strand's write covers its reads: a byte both read and written is delivered as written only.
+//! A strand's write covers its reads: a byte both read and written is delivered as written only. The set is for
+//! plain accesses; a front end that has atomic ones delivers runs of its own ([`crate::Stream::runs`]).
 
 use crate::bytes::{Bytes, Location};
 use crate::ids::SiteId;
@@ -104,14 +105,14 @@ impl AccessSet {
     #[inline]
     pub fn record(&mut self, bytes: Bytes, kind: AccessKind, site: SiteId) {
         for (line, mask) in bytes.lines() {
-            self.record_run(Run { at: Location { line, mask }, kind, site });
+            self.record_at(Location { line, mask }, kind, site);
         }
     }
 
     /// Records an access to bytes of one line.
     #[inline]
-    pub fn record_run(&mut self, run: Run) {
-        let Run { at: Location { line: number, mask }, kind, site } = run;
+    pub fn record_at(&mut self, at: Location, kind: AccessKind, site: SiteId) {
+        let Location { line: number, mask } = at;
         let at = match self.lines.last() {
             Some(line) if line.number == number => self.lines.len() - 1,
             _ => self.find_or_insert(number),
@@ -196,7 +197,7 @@ impl AccessSet {
                     };
                     if mask != 0 {
                         let at = Location { line: line.number, mask };
-                        return Some(Run { at, kind: node.kind, site: node.site });
+                        return Some(Run { at, kind: node.kind, site: node.site, atomic: false });
                     }
                 }
             })
@@ -251,7 +252,7 @@ impl AccessSet {
         while let Some(node) = self.runs.get_mut(next as usize) {
             if node.mask & mask != 0 {
                 let at = Location { line: line.number, mask: node.mask & mask };
-                into.record_run(Run { at, kind: node.kind, site: node.site });
+                into.record_at(at, node.kind, node.site);
                 node.mask &= !mask;
             }
             next = node.next;
@@ -275,6 +276,8 @@ pub struct Run {
     pub kind: AccessKind,
     /// From where.
     pub site: SiteId,
+    /// Is it an atomic access? Two of these never race with each other.
+    pub atomic: bool,
 }
 
 #[cfg(test)]

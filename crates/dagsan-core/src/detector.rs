@@ -4,12 +4,14 @@
 //! what is remembered of their bytes. A graph engine gets all, and is asked for its races when a scope or the
 //! program ends.
 
-use crate::access::AccessSet;
+use crate::access::Run;
 use crate::analysis::Analysis;
 use crate::bytes::{Bytes, Location};
 use crate::error::Error;
+use crate::event::Construct;
 use crate::history::{History, Judge, Record};
 use crate::ids::{StrandId, TaskId};
+use crate::locks::{Held, ISOLATED, Lockset, Locksets};
 use crate::order::{self, Build, Engine, Isolation, Order, Visits};
 use crate::race::{Access, Race, RaceLog};
 use crate::step::{Phase, Step};
@@ -50,8 +52,17 @@ enum Method {
 struct Online {
     order: Box<dyn Order>,
     history: History,
-    /// The tasks of the strands, to name the sides of a race.
-    tasks: order::Strands<TaskId>,
+    origins: order::Strands<Origin>,
+    locksets: Locksets,
+    /// Room for the locks of a strand.
+    held: Vec<Held>,
+}
+
+/// What the judge has to know of a strand besides its order.
+#[derive(Debug, Clone, Copy)]
+struct Origin {
+    task: TaskId,
+    locks: Lockset,
 }
 
 /// The races found, and what it took.
@@ -72,11 +83,12 @@ impl Findings {
         self.log.races()
     }
 
-    /// The accesses of two strands race; the one with the smaller number came first.
+    /// The accesses of two strands race; the one with the smaller number came first. Returns whether the race is
+    /// kept: none like it was.
     #[cold]
-    pub(crate) fn race(&mut self, a: Access, b: Access, location: Location) {
+    pub(crate) fn race(&mut self, a: Access, b: Access, location: Location) -> bool {
         let (first, second) = if a.strand <= b.strand { (a, b) } else { (b, a) };
-        self.log.add(first, second, location);
+        self.log.add(first, second, location)
     }
 }
 
@@ -92,7 +104,9 @@ impl Detector {
             Build::Order(build) => Method::Order(Box::new(Online {
                 order: build(options),
                 history: History::new(),
-                tasks: order::Strands::new(),
+                origins: order::Strands::new(),
+                locksets: Locksets::new(),
+                held: Vec::new(),
             })),
             Build::Graph(build) => Method::Graph(build()),
         };
@@ -144,7 +158,10 @@ impl Detector {
     /// its nodes.
     pub fn memory(&self) -> (usize, usize) {
         match &self.method {
-            Method::Order(online) => (online.order.memory() + online.tasks.memory(), online.history.memory()),
+            Method::Order(online) => {
+                let order = online.order.memory() + online.origins.memory() + online.locksets.memory();
+                (order, online.history.memory())
+            }
             Method::Graph(analysis) => analysis.memory(),
         }
     }
@@ -161,7 +178,7 @@ impl Detector {
 }
 
 impl Consumer for Detector {
-    fn accesses(&mut self, strand: &Strand, set: &AccessSet) -> Result<(), Error> {
+    fn accesses(&mut self, strand: &Strand, runs: &[Run]) -> Result<(), Error> {
         self.check_order(strand.depth_first, strand.task)?;
         if strand.quiescent {
             self.found.stats.quiescent_strands += 1;
@@ -169,10 +186,16 @@ impl Consumer for Detector {
         }
         self.found.stats.strands += 1;
         match &mut self.method {
-            Method::Graph(analysis) => analysis.accesses(strand, set),
+            Method::Graph(analysis) => {
+                if !self.engine.supports(Construct::Atomic) && runs.iter().any(|run| run.atomic) {
+                    let (engine, construct) = (self.engine.name, Construct::Atomic);
+                    return Err(Error::Unsupported { engine, construct });
+                }
+                analysis.accesses(strand, runs);
+            }
             Method::Order(online) => {
                 let isolated = strand.isolated && self.engine.isolation == Isolation::MutualExclusion;
-                online.accesses(strand, set, isolated, &mut self.found);
+                online.accesses(strand, runs, isolated, &mut self.found);
             }
         }
         Ok(())
@@ -205,23 +228,37 @@ impl Consumer for Detector {
 }
 
 impl Online {
-    fn accesses(&mut self, strand: &Strand, set: &AccessSet, isolated: bool, found: &mut Findings) {
+    fn accesses(&mut self, strand: &Strand, runs: &[Run], isolated: bool, found: &mut Findings) {
         self.order.now(strand);
-        self.tasks.enter(strand.id, strand.task);
-        let mut judge = Bench { order: &mut *self.order, tasks: &self.tasks, found, now: strand.id };
-        for run in set.runs() {
+        let locks = self.locks(strand, isolated);
+        self.origins.enter(strand.id, Origin { task: strand.task, locks });
+        let Online { order, history, origins, locksets, .. } = self;
+        let mut judge = Bench { order: &mut **order, origins, locksets, found, now: strand.id };
+        for run in runs {
             judge.found.stats.checks += 1;
-            let record = Record::new(strand.id, run.site, run.kind, isolated);
-            self.history.access(run.at, record, &mut judge);
+            let record = Record::new(strand.id, run, locks != Lockset::EMPTY);
+            history.access(run.at, record, &mut judge);
         }
-        self.history.tidy();
+        history.tidy();
+    }
+
+    /// What the strand held. If isolated sections are read as mutual exclusion, one is a lock like others.
+    fn locks(&mut self, strand: &Strand, isolated: bool) -> Lockset {
+        if !isolated {
+            return self.locksets.intern(strand.locks);
+        }
+        self.held.clear();
+        self.held.extend_from_slice(strand.locks);
+        self.held.push(ISOLATED);
+        self.locksets.intern(&self.held)
     }
 
     fn event(&mut self, step: &Step<'_>) -> Result<(), Error> {
         self.order.event(step)?;
         if step.phase == Phase::Quiesced {
             self.history.clear();
-            self.tasks.forget();
+            self.origins.forget();
+            self.locksets.clear();
         }
         Ok(())
     }
@@ -230,7 +267,8 @@ impl Online {
 /// The order engine and the race log, while the accesses of a strand are judged.
 struct Bench<'a> {
     order: &'a mut dyn Order,
-    tasks: &'a order::Strands<TaskId>,
+    origins: &'a order::Strands<Origin>,
+    locksets: &'a Locksets,
     found: &'a mut Findings,
     now: StrandId,
 }
@@ -250,16 +288,32 @@ impl Judge for Bench<'_> {
         self.order.bag(strand)
     }
 
+    fn exclude(&self, a: StrandId, b: StrandId) -> bool {
+        self.locksets.exclude(self.origins[a].locks, self.origins[b].locks)
+    }
+
+    fn excludes_no_more(&self, a: StrandId, b: StrandId) -> bool {
+        self.locksets.excludes_no_more(self.origins[a].locks, self.origins[b].locks)
+    }
+
     #[cold]
-    fn race(&mut self, first: Record, second: Record, location: Location) {
-        let side = |record: Record| Access {
-            strand: record.strand(),
-            task: self.tasks[record.strand()],
-            site: record.site(),
-            kind: record.kind(),
-            isolated: record.is_isolated(),
+    fn race(&mut self, first: Record, second: Record, location: Location) -> bool {
+        let side = |record: Record| {
+            let Origin { task, locks } = self.origins[record.strand()];
+            let held = self.locksets.held(locks);
+            // No lock has a larger number.
+            let isolated = held.last() == Some(&ISOLATED);
+            Access {
+                strand: record.strand(),
+                task,
+                site: record.site(),
+                kind: record.kind(),
+                isolated,
+                locked: held.len() > usize::from(isolated),
+                atomic: record.is_atomic(),
+            }
         };
         let (first, second) = (side(first), side(second));
-        self.found.race(first, second, location);
+        self.found.race(first, second, location)
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::bytes::OutOfAddressSpace;
 use crate::event::Construct;
-use crate::ids::{PromiseId, RegionId, TaskId};
+use crate::ids::{LockId, PromiseId, RegionId, TaskId};
 use crate::order;
 
 /// An event or access that cannot belong to any program, or that the chosen engine cannot judge.
@@ -113,7 +113,23 @@ pub enum Error {
         /// The region.
         region: RegionId,
     },
-    /// More tasks, strands, promises or regions than 32-bit numbers.
+    /// A lock of a lock that the task holds.
+    #[error("{task} locks {lock}, which it holds already")]
+    AlreadyHeld {
+        /// The task.
+        task: TaskId,
+        /// The lock.
+        lock: LockId,
+    },
+    /// An unlock, or a change of mode, of a lock that the task does not hold.
+    #[error("{task} does not hold {lock}")]
+    NotHeld {
+        /// The task.
+        task: TaskId,
+        /// The lock.
+        lock: LockId,
+    },
+    /// More tasks, strands, promises, regions or locks than 32-bit numbers.
     #[error("more than 2^32 - 1 {0}")]
     TooMany(&'static str),
     /// The chosen engine cannot judge the construct.

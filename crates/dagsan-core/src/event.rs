@@ -13,8 +13,12 @@
 //! | `PromiseGet` | strand that set the promise → next strand |
 //! | `Await`, `Ewait` | last strand of every, or of the named, task of the region → next strand |
 //! | `IsolatedBegin` | last strand of the isolated section before → next strand (ordered reading only) |
+//! | `Acquire` | every kept release of the object → next strand |
+//!
+//! `Lock` and `Unlock` add none: what strands that held the same lock did cannot race ([`LockMode`]).
 
-use crate::ids::{PromiseId, RegionId, TaskId};
+use crate::ids::{LockId, PromiseId, RegionId, SyncId, TaskId};
+use crate::locks::LockMode;
 
 /// How a task was created, which decides who joins it besides the enclosing finish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -133,6 +137,50 @@ pub enum Event {
         /// The task that the schedule chose.
         joined: TaskId,
     },
+    /// The task holds a lock from here on, until it unlocks it. It may hold others; nothing says that it has to
+    /// give it back before it ends.
+    Lock {
+        /// The locking task.
+        task: TaskId,
+        /// The lock, which it does not hold yet.
+        lock: LockId,
+        /// How it holds it.
+        mode: LockMode,
+    },
+    /// The task holds the lock no longer.
+    Unlock {
+        /// The unlocking task.
+        task: TaskId,
+        /// The lock.
+        lock: LockId,
+    },
+    /// The task goes on to hold the lock, in another mode ([`crate::Stream::set_lock_mode`]).
+    SetLockMode {
+        /// The holding task.
+        task: TaskId,
+        /// The lock.
+        lock: LockId,
+        /// How it holds it from now on.
+        mode: LockMode,
+    },
+    /// What the task did so far comes before what follows an acquire of the object: a store, or the storing
+    /// half of a read-modify-write.
+    Release {
+        /// The releasing task.
+        task: TaskId,
+        /// The object.
+        sync: SyncId,
+        /// Are the releases before this one kept? A read-modify-write keeps them, a store starts anew.
+        keep: bool,
+    },
+    /// What the kept releases of the object released comes before what follows: a load, or the loading
+    /// half of a read-modify-write. Without a release it means nothing.
+    Acquire {
+        /// The acquiring task.
+        task: TaskId,
+        /// The object.
+        sync: SyncId,
+    },
 }
 
 impl Event {
@@ -156,7 +204,12 @@ impl Event {
             | IsolatedEnd { task }
             | RegionNew { task, .. }
             | Await { task, .. }
-            | Ewait { task, .. } => task,
+            | Ewait { task, .. }
+            | Lock { task, .. }
+            | Unlock { task, .. }
+            | SetLockMode { task, .. }
+            | Release { task, .. }
+            | Acquire { task, .. } => task,
         }
     }
 
@@ -171,13 +224,17 @@ impl Event {
             Spawn { kind: TaskKind::Post(_), .. } | Await { .. } | Ewait { .. } => Some(Construct::Region),
             PromiseSet { .. } | PromiseGet { .. } => Some(Construct::Promise),
             IsolatedBegin { .. } => Some(Construct::Isolated),
+            Lock { .. } => Some(Construct::Lock),
+            Release { .. } | Acquire { .. } => Some(Construct::Atomic),
             TaskEnd { .. }
             | FinishEnd { .. }
             | FrameBegin { .. }
             | FrameEnd { .. }
             | PromiseNew { .. }
             | IsolatedEnd { .. }
-            | RegionNew { .. } => None,
+            | RegionNew { .. }
+            | Unlock { .. }
+            | SetLockMode { .. } => None,
         }
     }
 }
@@ -199,6 +256,10 @@ pub enum Construct {
     Isolated,
     /// Regions with post, await and ewait.
     Region,
+    /// Locks, read as mutual exclusion.
+    Lock,
+    /// Atomics: release and acquire.
+    Atomic,
 }
 
 impl Construct {
@@ -212,6 +273,8 @@ impl Construct {
             Construct::Promise => "promises",
             Construct::Isolated => "isolated sections",
             Construct::Region => "regions",
+            Construct::Lock => "locks",
+            Construct::Atomic => "atomics",
         }
     }
 }

@@ -57,6 +57,16 @@ dense_id!(
     "region "
 );
 dense_id!(
+    /// A lock, as numbered by the front end. The last number is not for locks of programs.
+    LockId,
+    "lock "
+);
+dense_id!(
+    /// A synchronisation object: something atomic that tasks release and acquire. Numbered by the front end.
+    SyncId,
+    "sync object "
+);
+dense_id!(
     /// A scope that joins tasks: a finish or a sync block (see [`crate::structure`]). The numbers
     /// of closed scopes are used again.
     ScopeId,
@@ -69,13 +79,13 @@ impl TaskId {
 }
 
 /// A source position, as numbered by the front end. At most [`SiteId::MAX`], which leaves the
-/// history two bits for the kind of access.
+/// history three bits for the kind of access.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SiteId(u32);
 
 impl SiteId {
     /// The largest site number.
-    pub const MAX: u32 = (1 << 30) - 1;
+    pub const MAX: u32 = (1 << 29) - 1;
 
     /// The site numbered `number`, or `None` above [`SiteId::MAX`].
     #[inline]

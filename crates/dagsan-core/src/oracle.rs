@@ -1,7 +1,7 @@
 //! The oracle: the whole computation graph, closed, every pair of accesses to a byte compared.
 //!
 //! It is the definition of a determinacy race, word for word: two strands, neither before the other,
-//! a common byte, at least one write. It is slow, short, and judges everything else.
+//! a common byte, at least one write, not both atomic, and no lock that keeps them apart. It is slow, short, and judges everything else.
 
 use std::collections::BTreeSet;
 
@@ -10,15 +10,17 @@ use rustc_hash::FxHashMap;
 use crate::access::AccessKind;
 use crate::graph::{EdgeSink, Graph, Node, NodeId};
 use crate::ids::StrandId;
+use crate::locks;
 use crate::order::Isolation;
 use crate::order::closure::Closed;
-use crate::race::Race;
+use crate::race::{Access, Race};
 
 /// One node's access to one byte.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 struct Touch {
     node: NodeId,
     kind: AccessKind,
+    atomic: bool,
 }
 
 /// A byte of an object: an address, and how often the memory there had been given to something else.
@@ -55,7 +57,7 @@ impl<'a> Oracle<'a> {
                 for address in access.run.at.addresses() {
                     let erased = &graph.erasures[..access.erasures];
                     let object = erased.iter().filter(|e| (e.start()..e.end()).contains(&address)).count();
-                    let touch = Touch { node: id, kind: access.run.kind };
+                    let touch = Touch { node: id, kind: access.run.kind, atomic: access.run.atomic };
                     touches.entry((address, object)).or_default().push(touch);
                 }
             }
@@ -78,28 +80,25 @@ impl<'a> Oracle<'a> {
         else {
             return false;
         };
-        let touched = |touches: &[Touch], node: NodeId, kind: AccessKind| {
-            touches.iter().any(|touch| touch.node == node && touch.kind == kind)
-        };
+        let touch = |node, by: &Access| Touch { node, kind: by.kind, atomic: by.atomic };
+        let (first, second) = (touch(first, &race.first), touch(second, &race.second));
         race.location.addresses().all(|address| {
             (0..=self.graph.erasures.len()).any(|object| {
                 self.touches.get(&(address, object)).is_some_and(|touches| {
-                    touched(touches, first, race.first.kind)
-                        && touched(touches, second, race.second.kind)
-                        && self.race(
-                            Touch { node: first, kind: race.first.kind },
-                            Touch { node: second, kind: race.second.kind },
-                        )
+                    touches.contains(&first) && touches.contains(&second) && self.race(first, second)
                 })
             })
         })
     }
 
     fn race(&self, a: Touch, b: Touch) -> bool {
-        let excluded =
+        let (locks_of_a, locks_of_b) = (&self.node(a).locks, &self.node(b).locks);
+        let isolated =
             self.isolation == Isolation::MutualExclusion && self.node(a).isolated && self.node(b).isolated;
+        let excluded = isolated || locks::exclude(locks_of_a, locks_of_b);
         a.node != b.node
             && (a.kind == AccessKind::Write || b.kind == AccessKind::Write)
+            && !(a.atomic && b.atomic)
             && !excluded
             && !self.closed.precedes(a.node, b.node)
             && !self.closed.precedes(b.node, a.node)

@@ -19,6 +19,10 @@ pub struct Access {
     pub kind: AccessKind,
     /// Was it in an isolated section, and isolation read as mutual exclusion?
     pub isolated: bool,
+    /// Did its strand hold a lock?
+    pub locked: bool,
+    /// Was it atomic?
+    pub atomic: bool,
 }
 
 /// Two parallel accesses to the same bytes, at least one of them a write.
@@ -56,16 +60,20 @@ impl RaceLog {
         RaceLog { races: Vec::new(), index: FxHashMap::default(), limit, dropped: 0 }
     }
 
+    /// Adds a race, and says whether it is kept: no other race of the same sites on the same bytes is.
     #[cold]
-    pub(crate) fn add(&mut self, first: Access, second: Access, location: Location) {
+    pub(crate) fn add(&mut self, first: Access, second: Access, location: Location) -> bool {
         let key = Key { sites: (first.site, second.site), kinds: (first.kind, second.kind), location };
         if let Some(&at) = self.index.get(&key) {
             self.races[at].duplicates += 1;
+            false
         } else if self.races.len() < self.limit {
             self.index.insert(key, self.races.len());
             self.races.push(Race { first, second, location, duplicates: 0 });
+            true
         } else {
             self.dropped += 1;
+            false
         }
     }
 

@@ -1,9 +1,9 @@
-//! A recorded stream: events and access sets, to be judged again with any engine.
+//! A recorded stream: events and accesses, to be judged again with any engine.
 //!
 //! Recording costs a vector entry per event and per run of bytes. A replay gives every consumer exactly
 //! what it would have seen live: the same strands with the same numbers, in the same order.
 
-use crate::access::{AccessSet, Run};
+use crate::access::Run;
 use crate::bytes::Bytes;
 use crate::error::Error;
 use crate::event::Event;
@@ -38,17 +38,12 @@ impl Recording {
 
     /// Sends what was recorded to `stream`, which must be at its start.
     pub fn replay<C: Consumer>(&self, stream: &mut Stream<C>) -> Result<(), Error> {
-        let mut set = AccessSet::new();
         for item in &self.items {
             match *item {
                 Item::Event(event) => stream.event(event)?,
                 Item::Erase(bytes) => stream.erase(bytes)?,
                 Item::Accesses { task, first, count } => {
-                    set.clear();
-                    for &run in &self.runs[first..][..count] {
-                        set.record_run(run);
-                    }
-                    stream.accesses(task, &set)?;
+                    stream.runs(task, &self.runs[first..][..count])?;
                 }
             }
         }
@@ -57,11 +52,10 @@ impl Recording {
 }
 
 impl Consumer for Recording {
-    fn accesses(&mut self, strand: &Strand, set: &AccessSet) -> Result<(), Error> {
+    fn accesses(&mut self, strand: &Strand, runs: &[Run]) -> Result<(), Error> {
         let first = self.runs.len();
-        self.runs.extend(set.runs());
-        let count = self.runs.len() - first;
-        self.items.push(Item::Accesses { task: strand.task, first, count });
+        self.runs.extend_from_slice(runs);
+        self.items.push(Item::Accesses { task: strand.task, first, count: runs.len() });
         Ok(())
     }
 

@@ -5,23 +5,26 @@
 //! checks both, numbers the strands that touched memory, and passes all on to its consumer: a
 //! detector, the graph builder, a recorder, or several of them at once.
 
-use crate::access::{AccessKind, AccessSet};
+use crate::access::{AccessKind, AccessSet, Run};
 use crate::bytes::Bytes;
 use crate::error::Error;
 use crate::event::Event;
-use crate::ids::{SiteId, StrandId, TaskId};
+use crate::ids::{LockId, SiteId, StrandId, TaskId};
+use crate::locks::{Held, LockMode};
 use crate::step::Step;
 use crate::structure::Structure;
 
 /// A strand whose accesses are being delivered.
 #[derive(Debug, Clone, Copy)]
-pub struct Strand {
+pub struct Strand<'a> {
     /// Its number.
     pub id: StrandId,
     /// The task it belongs to.
     pub task: TaskId,
     /// Is it part of an isolated section?
     pub isolated: bool,
+    /// The locks that its task held, sorted.
+    pub locks: &'a [Held],
     /// Is the program quiescent, so that nothing can be parallel to the strand?
     pub quiescent: bool,
     /// Has everything so far come in the serial depth-first order?
@@ -34,8 +37,9 @@ pub struct Strand {
 /// strand `b`, then `a` is delivered before `b`.
 pub trait Consumer {
     /// Accesses of a strand, just before the event that ends it. A strand may come in several
-    /// pieces (memory freed while it runs is delivered at once), with the same number.
-    fn accesses(&mut self, strand: &Strand, set: &AccessSet) -> Result<(), Error>;
+    /// pieces (memory freed while it runs is delivered at once), with the same number. A byte may come twice,
+    /// in runs that differ in kind or atomicity.
+    fn accesses(&mut self, strand: &Strand, runs: &[Run]) -> Result<(), Error>;
 
     /// A task event.
     fn event(&mut self, step: &Step<'_>) -> Result<(), Error>;
@@ -46,8 +50,8 @@ pub trait Consumer {
 }
 
 impl<C: Consumer + ?Sized> Consumer for &mut C {
-    fn accesses(&mut self, strand: &Strand, set: &AccessSet) -> Result<(), Error> {
-        (**self).accesses(strand, set)
+    fn accesses(&mut self, strand: &Strand, runs: &[Run]) -> Result<(), Error> {
+        (**self).accesses(strand, runs)
     }
     fn event(&mut self, step: &Step<'_>) -> Result<(), Error> {
         (**self).event(step)
@@ -59,8 +63,8 @@ impl<C: Consumer + ?Sized> Consumer for &mut C {
 
 /// Several consumers of one stream, in order.
 impl<C: Consumer> Consumer for Vec<C> {
-    fn accesses(&mut self, strand: &Strand, set: &AccessSet) -> Result<(), Error> {
-        self.iter_mut().try_for_each(|consumer| consumer.accesses(strand, set))
+    fn accesses(&mut self, strand: &Strand, runs: &[Run]) -> Result<(), Error> {
+        self.iter_mut().try_for_each(|consumer| consumer.accesses(strand, runs))
     }
     fn event(&mut self, step: &Step<'_>) -> Result<(), Error> {
         self.iter_mut().try_for_each(|consumer| consumer.event(step))
@@ -72,9 +76,9 @@ impl<C: Consumer> Consumer for Vec<C> {
 
 /// Two consumers of one stream, the first one first.
 impl<A: Consumer, B: Consumer> Consumer for (A, B) {
-    fn accesses(&mut self, strand: &Strand, set: &AccessSet) -> Result<(), Error> {
-        self.0.accesses(strand, set)?;
-        self.1.accesses(strand, set)
+    fn accesses(&mut self, strand: &Strand, runs: &[Run]) -> Result<(), Error> {
+        self.0.accesses(strand, runs)?;
+        self.1.accesses(strand, runs)
     }
     fn event(&mut self, step: &Step<'_>) -> Result<(), Error> {
         self.0.event(step)?;
@@ -93,7 +97,8 @@ pub struct Stream<C> {
     consumer: C,
     next_strand: u32,
     stopped: bool,
-    scratch: AccessSet,
+    taken: AccessSet,
+    scratch: Vec<Run>,
 }
 
 impl<C: Consumer> Stream<C> {
@@ -104,7 +109,8 @@ impl<C: Consumer> Stream<C> {
             consumer,
             next_strand: 0,
             stopped: false,
-            scratch: AccessSet::new(),
+            taken: AccessSet::new(),
+            scratch: Vec::new(),
         }
     }
 
@@ -115,7 +121,21 @@ impl<C: Consumer> Stream<C> {
         if set.is_empty() {
             return Ok(());
         }
-        self.guarded(|stream| stream.deliver(task, set))
+        let mut runs = std::mem::take(&mut self.scratch);
+        runs.clear();
+        runs.extend(set.runs());
+        let result = self.runs(task, &runs);
+        self.scratch = runs;
+        result
+    }
+
+    /// Like [`Stream::accesses`], for a front end that keeps accesses in a way of its own. No byte may come twice
+    /// with the same kind and atomicity.
+    pub fn runs(&mut self, task: TaskId, runs: &[Run]) -> Result<(), Error> {
+        if runs.is_empty() {
+            return Ok(());
+        }
+        self.guarded(|stream| stream.deliver(task, runs))
     }
 
     /// A task event.
@@ -124,6 +144,16 @@ impl<C: Consumer> Stream<C> {
             let step = stream.structure.apply(event)?;
             stream.consumer.event(&step)
         })
+    }
+
+    /// `task` holds `lock` in `mode` from here on, and for what it does from now on *or has not delivered yet*: a
+    /// front end may learn only at the unlock that a lock was a reader's. If the mode changes, what was delivered
+    /// before belongs to another strand.
+    pub fn set_lock_mode(&mut self, task: TaskId, lock: LockId, mode: LockMode) -> Result<(), Error> {
+        if !self.stopped && self.structure.holds(task, Held { lock, mode }) {
+            return Ok(());
+        }
+        self.event(Event::SetLockMode { task, lock, mode })
     }
 
     /// `task` frees `bytes` from `site`: a write to the block, checked at once; then the block's past
@@ -136,11 +166,18 @@ impl<C: Consumer> Stream<C> {
         set: &mut AccessSet,
     ) -> Result<(), Error> {
         set.record(bytes, AccessKind::Write, site);
-        let mut taken = std::mem::take(&mut self.scratch);
+        let mut taken = std::mem::take(&mut self.taken);
         set.take(bytes, &mut taken);
         let result = self.accesses(task, &taken).and_then(|()| self.erase(bytes));
-        self.scratch = taken;
+        self.taken = taken;
         result
+    }
+
+    /// Like [`Stream::free`], for a front end that delivers runs: `runs` is what the running strand of `task` did
+    /// to `bytes` since its last delivery, the write of the free among it.
+    pub fn free_runs(&mut self, task: TaskId, bytes: Bytes, runs: &[Run]) -> Result<(), Error> {
+        self.runs(task, runs)?;
+        self.erase(bytes)
     }
 
     /// `bytes` become other memory without a free: a dead stack, for example. The caller has
@@ -169,12 +206,17 @@ impl<C: Consumer> Stream<C> {
         &self.consumer
     }
 
+    /// The consumer, to be told that the program is over.
+    pub fn consumer_mut(&mut self) -> &mut C {
+        &mut self.consumer
+    }
+
     /// The consumer, back.
     pub fn into_consumer(self) -> C {
         self.consumer
     }
 
-    fn deliver(&mut self, task: TaskId, set: &AccessSet) -> Result<(), Error> {
+    fn deliver(&mut self, task: TaskId, runs: &[Run]) -> Result<(), Error> {
         let depth_first = self.structure.turn(task)?;
         let id = match *self.structure.strand(task) {
             Some(id) => id,
@@ -189,10 +231,11 @@ impl<C: Consumer> Stream<C> {
             id,
             task,
             isolated: self.structure.isolated() == Some(task),
+            locks: self.structure.locks(task),
             quiescent: self.structure.quiescent(),
             depth_first,
         };
-        self.consumer.accesses(&strand, set)
+        self.consumer.accesses(&strand, runs)
     }
 
     /// After an error the structure and the consumer may disagree: nothing more is taken.

@@ -33,6 +33,7 @@
 use crate::error::Error;
 use crate::event::{Event, TaskKind};
 use crate::ids::{PromiseId, RegionId, ScopeId, StrandId, TaskId};
+use crate::locks::{Held, HeldLocks};
 use crate::step::{Phase, Step};
 use crate::tasks::Tasks;
 
@@ -84,6 +85,15 @@ struct Task {
     escapes: bool,
     /// The number of its running strand, once it has one.
     strand: Option<StrandId>,
+    locks: HeldLocks,
+}
+
+impl Task {
+    fn new(parent: TaskId, scope: ScopeId, finish: ScopeId) -> Task {
+        let (ended, joined, escapes) = (false, false, false);
+        let locks = HeldLocks::default();
+        Task { parent, scope, finish, top: None, ended, joined, escapes, strand: None, locks }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,18 +149,8 @@ impl Structure {
             running: 1,
             escapes: false,
         };
-        let main = Task {
-            parent: TaskId::MAIN,
-            scope: ROOT,
-            finish: ROOT,
-            top: None,
-            ended: false,
-            joined: false,
-            escapes: false,
-            strand: None,
-        };
         Structure {
-            tasks: Tasks::new(main),
+            tasks: Tasks::new(Task::new(TaskId::MAIN, ROOT, ROOT)),
             futures: Vec::new(),
             scopes: vec![root],
             free_scopes: Vec::new(),
@@ -181,6 +181,16 @@ impl Structure {
     /// The task in the isolated section, if one is open.
     pub fn isolated(&self) -> Option<TaskId> {
         self.isolated
+    }
+
+    /// The locks that `task`, which has not ended, holds, sorted.
+    pub(crate) fn locks(&self, task: TaskId) -> &[Held] {
+        self.tasks[task].locks.as_slice()
+    }
+
+    /// Does `task` hold this lock this way?
+    pub(crate) fn holds(&self, task: TaskId, held: Held) -> bool {
+        self.tasks.get(task).is_some_and(|task| !task.ended && task.locks.as_slice().contains(&held))
     }
 
     /// The number of the running strand of `task`, to be given to it. Its next event takes it away.
@@ -245,6 +255,11 @@ impl Structure {
             }
             Event::Await { region, .. } => self.await_region(by, region)?,
             Event::Ewait { region, joined, .. } => self.ewait(by, region, joined)?,
+            Event::Lock { lock, mode, .. } => self.tasks[by].locks.lock(by, lock, mode)?,
+            Event::Unlock { lock, .. } => self.tasks[by].locks.unlock(by, lock)?,
+            Event::SetLockMode { lock, mode, .. } => self.tasks[by].locks.set_mode(by, lock, mode)?,
+            // An acquire of what was never released means nothing, and is no error.
+            Event::Release { .. } | Event::Acquire { .. } => {}
         }
         let phase = match (was_quiescent, self.quiescent()) {
             (_, false) => Phase::Parallel,
@@ -400,16 +415,7 @@ impl Structure {
         let finish = self.innermost_finish(by);
         self.scopes[scope.index()].tasks.push(child);
         self.scopes[scope.index()].running += 1;
-        self.tasks.push(Task {
-            parent: by,
-            scope,
-            finish,
-            top: None,
-            ended: false,
-            joined: false,
-            escapes: false,
-            strand: None,
-        });
+        self.tasks.push(Task::new(by, scope, finish));
         if kind == TaskKind::Future {
             self.futures.resize(child.index() / 64 + 1, 0);
             self.futures[child.index() / 64] |= 1 << (child.index() % 64);

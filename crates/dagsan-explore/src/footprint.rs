@@ -1,6 +1,6 @@
 //! What a section touches, to decide whether two sections depend on each other.
 
-use dagsan_core::{AccessKind, AccessSet, SiteId};
+use dagsan_core::{AccessKind, Run, SiteId};
 
 /// The bytes that a section reads and writes, by line, sorted. What commutes with all that sections do to a byte is
 /// left out: it makes no difference to any other section.
@@ -27,8 +27,8 @@ impl Line {
 impl Footprint {
     /// Adds what a strand of the section did. `commutes` says of an access whether sections do nothing to
     /// its target but what commutes.
-    pub(crate) fn add(&mut self, set: &AccessSet, commutes: &dyn Fn(SiteId) -> bool) {
-        for run in set.runs().filter(|run| !commutes(run.site)) {
+    pub(crate) fn add(&mut self, runs: &[Run], commutes: &dyn Fn(SiteId) -> bool) {
+        for run in runs.iter().filter(|run| !commutes(run.site)) {
             let at = match self.lines.binary_search_by_key(&run.at.line, |line| line.number) {
                 Ok(at) => at,
                 Err(at) => {
@@ -75,7 +75,7 @@ impl Footprint {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dagsan_core::Bytes;
+    use dagsan_core::{AccessSet, Bytes};
 
     /// Site 9 commutes.
     fn footprint(accesses: &[(u64, AccessKind, u32)]) -> Footprint {
@@ -84,7 +84,7 @@ mod tests {
             set.record(Bytes::new(start, 8).unwrap(), kind, SiteId::new(site).unwrap());
         }
         let mut footprint = Footprint::default();
-        footprint.add(&set, &|site| site.number() == 9);
+        footprint.add(&set.runs().collect::<Vec<_>>(), &|site| site.number() == 9);
         footprint
     }
 

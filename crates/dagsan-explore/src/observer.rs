@@ -17,7 +17,7 @@ use std::rc::Rc;
 
 use dagsan_core::order::{EXPLORER, Engine, Options};
 use dagsan_core::{
-    AccessSet, Bytes, Consumer, Detector, Error, Event, PromiseId, SiteId, Step, Strand, Stream, TaskId,
+    Bytes, Consumer, Detector, Error, Event, PromiseId, Run, SiteId, Step, Strand, Stream, TaskId,
 };
 
 use crate::footprint::{Footprint, Line};
@@ -73,7 +73,7 @@ impl Touched {
 
 /// Something a section did.
 enum Held {
-    Accesses(AccessSet),
+    Accesses(Vec<Run>),
     Event(Event),
 }
 
@@ -191,7 +191,7 @@ impl<'a> Observer<'a> {
         }
         for held in self.held.take().into_iter().flatten() {
             match held {
-                Held::Accesses(set) => self.inner.accesses(task, &set)?,
+                Held::Accesses(runs) => self.inner.runs(task, &runs)?,
                 Held::Event(event) => self.pass(event)?,
             }
         }
@@ -203,15 +203,15 @@ impl<'a> Observer<'a> {
 }
 
 impl Consumer for Observer<'_> {
-    fn accesses(&mut self, strand: &Strand, set: &AccessSet) -> Result<(), Error> {
+    fn accesses(&mut self, strand: &Strand, runs: &[Run]) -> Result<(), Error> {
         if strand.isolated
             && let Some(Made { footprint: Some(footprint), .. }) = self.log.borrow_mut().last_mut()
         {
-            footprint.add(set, self.commutes);
+            footprint.add(runs, self.commutes);
         }
         match &mut self.held {
-            Some(held) => held.push(Held::Accesses(set.clone())),
-            None => self.inner.accesses(strand.task, set)?,
+            Some(held) => held.push(Held::Accesses(runs.to_vec())),
+            None => self.inner.runs(strand.task, runs)?,
         }
         Ok(())
     }

@@ -13,7 +13,7 @@
 //! Bodies of isolated sections have only accesses and sets: a section that waits inside is not
 //! generated, nor are programs that deadlock.
 
-use dagsan_core::{Bytes, Construct};
+use dagsan_core::{AccessKind, Bytes, Construct};
 use fastrand::Rng;
 
 use crate::mix::{Mix, Op};
@@ -60,6 +60,7 @@ pub fn generate(class: Class, rng: &mut Rng, size: Size) -> Program {
         promises: Vec::new(),
         futures: Vec::new(),
         regions: Vec::new(),
+        releases: Vec::new(),
     };
     sim.add_task(0, 0, Vec::new());
     sim.run();
@@ -160,6 +161,8 @@ struct Simulation<'r> {
     /// The task of each future.
     futures: Vec<usize>,
     regions: Vec<Region>,
+    /// For each object that tasks release, what the last one knew.
+    releases: Vec<Vec<Bytes>>,
 }
 
 impl Simulation<'_> {
@@ -267,6 +270,18 @@ impl Simulation<'_> {
             Op::Isolated => self.isolated(task),
             Op::Await => self.await_region(task),
             Op::Ewait => self.ewait(task),
+            Op::Lock => self.lock(task),
+            Op::Unlock => {
+                let name = self.mix.name(self.rng);
+                self.leaf(task, Stmt::Unlock(name))
+            }
+            Op::Release => self.release(task),
+            Op::Acquire => self.acquire(task),
+            Op::Atomic => {
+                let kind = if self.rng.bool() { AccessKind::Write } else { AccessKind::Read };
+                let bytes = self.pool.favourite(self.mix.name(self.rng), self.rng);
+                self.leaf(task, Stmt::atomic(kind, bytes))
+            }
         };
         if !done {
             self.access(task);
@@ -440,6 +455,7 @@ impl Simulation<'_> {
 }
 
 mod joins;
+mod sections;
 
 #[cfg(test)]
 mod tests;

@@ -11,7 +11,7 @@ use std::fmt;
 use dagsan_core::graph::{EdgeKind, GraphBuilder};
 use dagsan_core::oracle::Oracle;
 use dagsan_core::order::{Engine, Isolation, Options};
-use dagsan_core::{AccessSet, Bytes, Consumer, Detector, Error, Race, Step, Strand, Stream};
+use dagsan_core::{Bytes, Consumer, Detector, Error, Race, Run, Step, Strand, Stream};
 
 use crate::{Class, Outcome, Program, Schedule, run_in};
 
@@ -97,8 +97,8 @@ impl Seat {
 }
 
 impl Consumer for Seat {
-    fn accesses(&mut self, strand: &Strand, set: &AccessSet) -> Result<(), Error> {
-        self.take(|detector| detector.accesses(strand, set))
+    fn accesses(&mut self, strand: &Strand, runs: &[Run]) -> Result<(), Error> {
+        self.take(|detector| detector.accesses(strand, runs))
     }
     fn event(&mut self, step: &Step<'_>) -> Result<(), Error> {
         self.take(|detector| detector.event(step))
@@ -117,7 +117,11 @@ pub struct Court {
 impl Court {
     /// A court over these engines.
     pub fn new(engines: &[&'static Engine]) -> Court {
-        let seat = |&engine| Seat { detector: Detector::new(engine, Options::default()), error: None };
+        // A race that is found and not kept would look like one that is missed.
+        let seat = |&engine| Seat {
+            detector: Detector::with_limit(engine, Options::default(), usize::MAX),
+            error: None,
+        };
         Court { graph: GraphBuilder::new(), seats: engines.iter().map(seat).collect() }
     }
 
@@ -173,9 +177,9 @@ impl Court {
 }
 
 impl Consumer for Court {
-    fn accesses(&mut self, strand: &Strand, set: &AccessSet) -> Result<(), Error> {
-        self.graph.accesses(strand, set)?;
-        self.seats.accesses(strand, set)
+    fn accesses(&mut self, strand: &Strand, runs: &[Run]) -> Result<(), Error> {
+        self.graph.accesses(strand, runs)?;
+        self.seats.accesses(strand, runs)
     }
     fn event(&mut self, step: &Step<'_>) -> Result<(), Error> {
         self.graph.event(step)?;

@@ -26,6 +26,11 @@ pub(crate) enum Op {
     Post,
     Await,
     Ewait,
+    Lock,
+    Unlock,
+    Release,
+    Acquire,
+    Atomic,
     /// End the innermost block.
     Close,
 }
@@ -55,6 +60,8 @@ pub(crate) struct Mix {
     pub(crate) oldest: u32,
     /// How many statements a task writes at most, not counting bodies.
     pub(crate) statements: u32,
+    /// How many locks, and synchronisation objects, there are.
+    names: u32,
     /// How the main task creates tasks when it has nothing else to do.
     pub(crate) main_task: Op,
 }
@@ -68,6 +75,7 @@ impl Mix {
             newest,
             oldest,
             statements: [3, 6, 6, 12][rng.usize(0..4)],
+            names: rng.u32(1..=3),
             main_task: Op::Async,
         };
         if rng.u32(0..4) == 0 {
@@ -99,6 +107,8 @@ impl Mix {
             Construct::Promise => &[Op::Set, Op::Get],
             Construct::Isolated => &[Op::Isolated],
             Construct::Region => &[Op::Post, Op::Await, Op::Ewait],
+            Construct::Lock => &[Op::Lock, Op::Unlock, Op::Atomic],
+            Construct::Atomic => &[Op::Release, Op::Acquire, Op::Atomic],
         };
         for &op in ops {
             let liking = match op {
@@ -108,6 +118,11 @@ impl Mix {
             };
             self.weights.push((op, liking));
         }
+    }
+
+    /// The name of a lock or synchronisation object: few, so that tasks meet.
+    pub(crate) fn name(&self, rng: &mut Rng) -> u32 {
+        rng.u32(0..self.names)
     }
 
     pub(crate) fn has_promises(&self) -> bool {
@@ -135,6 +150,6 @@ fn creator(construct: Construct) -> Option<Op> {
         Construct::SpawnSync => Some(Op::Spawn),
         Construct::StructuredFuture | Construct::GeneralFuture => Some(Op::Future),
         Construct::Region => Some(Op::Post),
-        Construct::Promise | Construct::Isolated => None,
+        Construct::Promise | Construct::Isolated | Construct::Lock | Construct::Atomic => None,
     }
 }

@@ -5,7 +5,7 @@
 
 use dagsan_core::order::closure::Closure;
 use dagsan_core::order::{Isolation, Order};
-use dagsan_core::{AccessSet, Bytes, Consumer, Error, Phase, Step, Strand, StrandId, Stream};
+use dagsan_core::{Bytes, Consumer, Error, Phase, Run, Step, Strand, StrandId, Stream};
 
 use crate::{Program, run};
 
@@ -29,7 +29,7 @@ struct Compare<'a> {
 }
 
 impl Consumer for Compare<'_> {
-    fn accesses(&mut self, strand: &Strand, _set: &AccessSet) -> Result<(), Error> {
+    fn accesses(&mut self, strand: &Strand, _runs: &[Run]) -> Result<(), Error> {
         if strand.quiescent {
             return Ok(());
         }

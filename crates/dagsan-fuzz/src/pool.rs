@@ -91,6 +91,14 @@ impl Pool {
         }
     }
 
+    /// Mostly the variable that goes with a lock of that name.
+    pub(crate) fn favourite(&self, name: u32, rng: &mut Rng) -> Bytes {
+        match self.variables.get(name as usize) {
+            Some(&variable) if rng.u32(0..4) > 0 => variable,
+            _ => self.shared(rng),
+        }
+    }
+
     fn any(&self, rng: &mut Rng) -> Bytes {
         let line = rng.choice(&self.lines).copied().unwrap_or_default();
         let width = width(rng);

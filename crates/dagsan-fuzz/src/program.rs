@@ -9,7 +9,7 @@ use std::fmt;
 use std::slice;
 use std::str::FromStr;
 
-use dagsan_core::{Bytes, Construct, SiteId};
+use dagsan_core::{AccessKind, Bytes, Construct, LockMode, SiteId};
 
 /// A program: the body of its main task.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -42,6 +42,15 @@ pub enum Stmt {
         /// From where.
         site: SiteId,
     },
+    /// An atomic read or write.
+    Atomic {
+        /// Which of them.
+        kind: AccessKind,
+        /// What is touched.
+        bytes: Bytes,
+        /// From where.
+        site: SiteId,
+    },
     /// A task that the enclosing finish joins.
     Async(Vec<Stmt>),
     /// Runs the body, then joins every task started in it.
@@ -68,6 +77,15 @@ pub enum Stmt {
     Await(u32),
     /// Joins one task of the region that has ended; does nothing if there is none to wait for.
     Ewait(u32),
+    /// The task holds the lock from here on, in that mode, also if it held it in the other. Nobody waits: that
+    /// it is alone with the lock is taken on trust, as in the core.
+    Lock(u32, LockMode),
+    /// The task holds the lock no longer, if it did.
+    Unlock(u32),
+    /// Releases the object: if `true`, what was released before stays so.
+    Release(u32, bool),
+    /// Acquires what is released.
+    Acquire(u32),
 }
 
 /// The site of an access that has not been numbered.
@@ -97,14 +115,20 @@ impl Stmt {
         Stmt::Free { bytes, site: NO_SITE }
     }
 
+    /// An atomic access, not numbered.
+    pub fn atomic(kind: AccessKind, bytes: Bytes) -> Stmt {
+        Stmt::Atomic { kind, bytes, site: NO_SITE }
+    }
+
     /// The body of a block statement.
     pub fn body(&self) -> Option<&Vec<Stmt>> {
         use Stmt::*;
         match self {
             Async(body) | Finish(body) | Spawn(body) | Call(body) | Isolated(body) => Some(body),
             Future(_, body) | Post(_, body) => Some(body),
-            Read { .. } | Write { .. } | Free { .. } => None,
+            Read { .. } | Write { .. } | Free { .. } | Atomic { .. } => None,
             Sync | GetFuture(_) | Set(_) | Get(_) | Await(_) | Ewait(_) => None,
+            Lock(..) | Unlock(_) | Release(..) | Acquire(_) => None,
         }
     }
 
@@ -114,31 +138,39 @@ impl Stmt {
         match self {
             Async(body) | Finish(body) | Spawn(body) | Call(body) | Isolated(body) => Some(body),
             Future(_, body) | Post(_, body) => Some(body),
-            Read { .. } | Write { .. } | Free { .. } => None,
+            Read { .. } | Write { .. } | Free { .. } | Atomic { .. } => None,
             Sync | GetFuture(_) | Set(_) | Get(_) | Await(_) | Ewait(_) => None,
+            Lock(..) | Unlock(_) | Release(..) | Acquire(_) => None,
         }
     }
 
-    /// The bytes of a read, write or free.
+    /// The bytes of an access.
     pub fn bytes(&self) -> Option<Bytes> {
+        use Stmt::*;
         match *self {
-            Stmt::Read { bytes, .. } | Stmt::Write { bytes, .. } | Stmt::Free { bytes, .. } => Some(bytes),
+            Read { bytes, .. } | Write { bytes, .. } | Free { bytes, .. } | Atomic { bytes, .. } => {
+                Some(bytes)
+            }
             _ => None,
         }
     }
 
-    /// The site of a read, write or free.
+    /// The site of an access.
     pub fn site(&self) -> Option<SiteId> {
+        use Stmt::*;
         match *self {
-            Stmt::Read { site, .. } | Stmt::Write { site, .. } | Stmt::Free { site, .. } => Some(site),
+            Read { site, .. } | Write { site, .. } | Free { site, .. } | Atomic { site, .. } => Some(site),
             _ => None,
         }
     }
 
-    /// The bytes of a read, write or free, to change.
+    /// The bytes of an access, to change.
     pub fn bytes_mut(&mut self) -> Option<&mut Bytes> {
+        use Stmt::*;
         match self {
-            Stmt::Read { bytes, .. } | Stmt::Write { bytes, .. } | Stmt::Free { bytes, .. } => Some(bytes),
+            Read { bytes, .. } | Write { bytes, .. } | Free { bytes, .. } | Atomic { bytes, .. } => {
+                Some(bytes)
+            }
             _ => None,
         }
     }
@@ -170,12 +202,14 @@ impl Program {
         }
     }
 
-    /// Gives every read, write and free its own site number: 0, 1, 2, … in text order.
+    /// Gives every access its own site number: 0, 1, 2, … in text order.
     pub fn number_sites(&mut self) {
         let mut next = 0;
         self.for_each_mut(|stmt| {
-            if let Stmt::Read { site: at, .. } | Stmt::Write { site: at, .. } | Stmt::Free { site: at, .. } =
-                stmt
+            if let Stmt::Read { site: at, .. }
+            | Stmt::Write { site: at, .. }
+            | Stmt::Free { site: at, .. }
+            | Stmt::Atomic { site: at, .. } = stmt
             {
                 *at = site(next);
                 next = next.saturating_add(1);
@@ -227,13 +261,19 @@ pub enum Class {
     Promises,
     /// async/finish, spawn/sync and isolated sections.
     Isolated,
-    /// Everything, regions too.
+    /// Everything that the task language has, regions too.
     All,
+    /// async/finish, spawn/sync, isolated sections, and locks; some accesses are atomic.
+    Locks,
+    /// What the task language has, and atomics.
+    Atomics,
+    /// Those, and locks.
+    Native,
 }
 
 impl Class {
     /// Every class.
-    pub const ALL: [Class; 7] = [
+    pub const ALL: [Class; 10] = [
         Class::Sp,
         Class::SpawnSync,
         Class::StructuredFutures,
@@ -241,6 +281,9 @@ impl Class {
         Class::Promises,
         Class::Isolated,
         Class::All,
+        Class::Locks,
+        Class::Atomics,
+        Class::Native,
     ];
 
     /// The name on the command line.
@@ -253,6 +296,9 @@ impl Class {
             Class::Promises => "promises",
             Class::Isolated => "isolated",
             Class::All => "all",
+            Class::Locks => "locks",
+            Class::Atomics => "atomics",
+            Class::Native => "native",
         }
     }
 
@@ -269,6 +315,21 @@ impl Class {
             Class::All => {
                 &[AsyncFinish, SpawnSync, StructuredFuture, GeneralFuture, Promise, Isolated, Region]
             }
+            Class::Locks => &[AsyncFinish, SpawnSync, Isolated, Lock],
+            Class::Atomics => {
+                &[AsyncFinish, SpawnSync, StructuredFuture, GeneralFuture, Promise, Isolated, Region, Atomic]
+            }
+            Class::Native => &[
+                AsyncFinish,
+                SpawnSync,
+                StructuredFuture,
+                GeneralFuture,
+                Promise,
+                Isolated,
+                Region,
+                Lock,
+                Atomic,
+            ],
         }
     }
 }
@@ -309,20 +370,13 @@ mod tests {
     #[test]
     fn sites_are_numbered_in_text_order() {
         let bytes = Bytes::new(0, 1).unwrap();
-        let child = Stmt::Async(vec![Stmt::read(bytes), Stmt::Sync]);
+        let atomic = Stmt::atomic(AccessKind::Read, bytes);
+        let child = Stmt::Async(vec![Stmt::read(bytes), Stmt::Sync, atomic]);
         let mut program = Program { body: vec![Stmt::write(bytes), child, Stmt::free(bytes)] };
         program.number_sites();
-        let sites: Vec<u32> = program
-            .walk()
-            .filter_map(|stmt| match stmt {
-                Stmt::Read { site, .. } | Stmt::Write { site, .. } | Stmt::Free { site, .. } => {
-                    Some(site.number())
-                }
-                _ => None,
-            })
-            .collect();
-        assert_eq!(sites, [0, 1, 2]);
-        assert!(matches!(program.body[2], Stmt::Free { site, .. } if site.number() == 2));
+        let sites: Vec<u32> = program.walk().filter_map(Stmt::site).map(SiteId::number).collect();
+        assert_eq!(sites, [0, 1, 2, 3]);
+        assert!(matches!(program.body[2], Stmt::Free { site, .. } if site.number() == 3));
         assert_eq!(program.task_count(), 2);
     }
 }

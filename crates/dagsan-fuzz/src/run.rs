@@ -14,14 +14,16 @@
 //! Or the tasks that can run take turns at random, statement by statement ([`Schedule::Interleaved`]): a stream that
 //! is far from depth first, with strands in pieces and isolated sections in any order.
 //!
+//! Locks, releases and acquires are only told: nobody waits for them.
+//!
 //! One schedule per run: the others are not explored. All state is on the heap, so nesting costs no native
 //! stack.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use dagsan_core::{
-    AccessKind, AccessSet, Bytes, Consumer, Error, Event, PromiseId, RegionId, Step, Strand, Stream, TaskId,
-    TaskKind,
+    AccessKind, AccessSet, Bytes, Consumer, Error, Event, LockId, LockMode, PromiseId, RegionId, Run, Step,
+    Strand, Stream, SyncId, TaskId, TaskKind,
 };
 
 use crate::program::{Program, Stmt};
@@ -44,7 +46,7 @@ pub struct Outcome {
 pub struct Ignore;
 
 impl Consumer for Ignore {
-    fn accesses(&mut self, _: &Strand, _: &AccessSet) -> Result<(), Error> {
+    fn accesses(&mut self, _: &Strand, _: &[Run]) -> Result<(), Error> {
         Ok(())
     }
     fn event(&mut self, _: &Step<'_>) -> Result<(), Error> {
@@ -84,6 +86,8 @@ pub fn run_in<C: Consumer>(
     let mut runner = Runner {
         stream,
         set: AccessSet::new(),
+        atomics: AccessSet::new(),
+        locks: BTreeMap::new(),
         tasks: vec![Task::new(&program.body, 0)],
         stack: vec![TaskId::MAIN],
         waiting: Vec::new(),
@@ -132,13 +136,16 @@ struct Task<'p> {
     unsynced: Vec<(TaskId, usize)>,
     /// The name of the region it was posted to.
     region: Option<u32>,
+    /// The names of the locks it holds.
+    locks: BTreeMap<u32, LockMode>,
     ended: bool,
 }
 
 impl<'p> Task<'p> {
     fn new(body: &'p [Stmt], finish: usize) -> Task<'p> {
         let frame = Frame { body, next: 0, kind: Kind::Task, finish, procedure: 1 };
-        Task { frames: vec![frame], finish, unsynced: Vec::new(), region: None, ended: false }
+        let (unsynced, locks) = (Vec::new(), BTreeMap::new());
+        Task { frames: vec![frame], finish, unsynced, region: None, locks, ended: false }
     }
 }
 
@@ -181,6 +188,10 @@ struct Runner<'p, 's, C> {
     stream: &'s mut Stream<C>,
     /// The accesses of the running strand. One set is enough: it is delivered before every switch.
     set: AccessSet,
+    /// Those of them that are atomic.
+    atomics: AccessSet,
+    /// The locks that were named.
+    locks: BTreeMap<u32, LockId>,
     tasks: Vec<Task<'p>>,
     stack: Vec<TaskId>,
     waiting: Vec<(TaskId, Wait)>,
@@ -327,7 +338,12 @@ impl<'p, C: Consumer> Runner<'p, '_, C> {
             }
             Stmt::Free { bytes, site } => {
                 self.outcome.accesses += 1;
+                self.deliver_atomics(task)?;
                 self.stream.free(task, bytes, site, &mut self.set)?;
+            }
+            Stmt::Atomic { kind, bytes, site } => {
+                self.outcome.accesses += 1;
+                self.atomics.record(bytes, kind, site);
             }
             Stmt::Async(ref body) => _ = self.start(task, TaskKind::Async, body)?,
             Stmt::Spawn(ref body) => {
@@ -383,6 +399,15 @@ impl<'p, C: Consumer> Runner<'p, '_, C> {
                 }
             }
             Stmt::Ewait(name) => self.ewait(task, name)?,
+            Stmt::Lock(name, mode) => self.lock(task, name, mode)?,
+            Stmt::Unlock(name) => {
+                let lock = self.lock_id(name);
+                if self.tasks[task.index()].locks.remove(&name).is_some() {
+                    self.emit(Event::Unlock { task, lock })?;
+                }
+            }
+            Stmt::Release(name, keep) => self.emit(Event::Release { task, sync: SyncId(name), keep })?,
+            Stmt::Acquire(name) => self.emit(Event::Acquire { task, sync: SyncId(name) })?,
         }
         Ok(())
     }
@@ -416,6 +441,20 @@ impl<'p, C: Consumer> Runner<'p, '_, C> {
         self.emit(Event::PromiseSet { task, promise })?;
         self.wake(|_, _, wait| wait == Wait::Promise(name));
         Ok(())
+    }
+
+    fn lock_id(&mut self, name: u32) -> LockId {
+        let next = LockId(self.locks.len() as u32);
+        *self.locks.entry(name).or_insert(next)
+    }
+
+    fn lock(&mut self, task: TaskId, name: u32, mode: LockMode) -> Result<(), Error> {
+        let lock = self.lock_id(name);
+        match self.tasks[task.index()].locks.insert(name, mode) {
+            None => self.emit(Event::Lock { task, lock, mode }),
+            // What has not been delivered yet was done in the new mode, too.
+            Some(_) => self.stream.set_lock_mode(task, lock, mode),
+        }
     }
 
     fn ewait(&mut self, task: TaskId, name: u32) -> Result<(), Error> {
@@ -516,7 +555,13 @@ impl<'p, C: Consumer> Runner<'p, '_, C> {
     fn deliver(&mut self, task: TaskId) -> Result<(), Error> {
         self.stream.accesses(task, &self.set)?;
         self.set.clear();
-        Ok(())
+        self.deliver_atomics(task)
+    }
+
+    fn deliver_atomics(&mut self, task: TaskId) -> Result<(), Error> {
+        let runs: Vec<Run> = self.atomics.runs().map(|run| Run { atomic: true, ..run }).collect();
+        self.atomics.clear();
+        self.stream.runs(task, &runs)
     }
 }
 

@@ -1,12 +1,12 @@
 //! Makes a failing program small.
 //!
 //! Greedy, to a fixed point: remove runs of statements (whole bodies first, then halves, down to single
-//! statements), put the body of a block in the block's place, shorten byte ranges, move the
-//! addresses down. Each change is kept if the program still fails. Unless the tries run out, no
+//! statements), put the body of a block in the block's place, make accesses plain and locks exclusive,
+//! shorten byte ranges, move the addresses down. Each change is kept if the program still fails. Unless the tries run out, no
 //! single statement can be removed from the result. It is not the smallest failing program: a change
 //! that needs two edits at once is not found.
 
-use dagsan_core::{Bytes, LINE_BYTES};
+use dagsan_core::{AccessKind, Bytes, LINE_BYTES, LockMode};
 
 use crate::program::{Program, Stmt};
 
@@ -21,6 +21,7 @@ pub fn shrink(program: &Program, still_fails: &mut dyn FnMut(&Program) -> bool) 
         let mut changed = false;
         changed |= shrinker.remove_statements();
         changed |= shrinker.unwrap_blocks();
+        changed |= shrinker.simplify_statements();
         changed |= shrinker.shorten_ranges();
         changed |= shrinker.lower_addresses();
         if !changed || shrinker.tries == 0 {
@@ -94,6 +95,11 @@ impl Shrinker<'_> {
         changed
     }
 
+    fn simplify_statements(&mut self) -> bool {
+        let count = self.best.walk().count();
+        (0..count).fold(false, |changed, at| changed | self.attempt(|program| simplify(program, at)))
+    }
+
     fn shorten_ranges(&mut self) -> bool {
         let mut changed = false;
         let mut at = 0;
@@ -138,6 +144,26 @@ fn shorter(bytes: Bytes) -> Vec<Bytes> {
     let half = len / 2;
     let ways = [(start, 1), (bytes.end() - 1, 1), (start, half), (start + half, len - half)];
     ways.into_iter().filter_map(|(start, len)| Bytes::new(start, len).ok()).collect()
+}
+
+/// Puts a plainer statement in the place of the one of that number in text order, if there is one.
+fn simplify(program: &mut Program, statement: usize) -> bool {
+    let (mut next, mut changed) = (0, false);
+    program.for_each_mut(|stmt| {
+        let plainer = match *stmt {
+            Stmt::Atomic { kind: AccessKind::Read, bytes, .. } => Some(Stmt::read(bytes)),
+            Stmt::Atomic { kind: AccessKind::Write, bytes, .. } => Some(Stmt::write(bytes)),
+            Stmt::Lock(name, LockMode::Shared) => Some(Stmt::Lock(name, LockMode::Exclusive)),
+            Stmt::Release(name, true) => Some(Stmt::Release(name, false)),
+            _ => None,
+        };
+        if let (true, Some(plainer)) = (next == statement, plainer) {
+            *stmt = plainer;
+            changed = true;
+        }
+        next += 1;
+    });
+    changed
 }
 
 /// Gives the access of that number in text order other bytes.
@@ -258,6 +284,16 @@ mod tests {
             starts.len() == 2
         };
         check("w 0x1010+4 w 0x9020+4", two_lines, "w 0x0+1\nw 0x50+1\n");
+    }
+
+    #[test]
+    fn what_need_not_be_special_is_plain() {
+        let locks = |program: &Program| program.walk().any(|stmt| matches!(stmt, Stmt::Lock(..)));
+        check("share l2; ar 0+1; update s0", locks, "lock l2\n");
+        let all = |program: &Program| program.walk().count() == 3;
+        check("share l2; aw 0+1; update s0", all, "lock l2\nw 0x0+1\nstore s0\n");
+        let atomic = |program: &Program| program.walk().any(|stmt| matches!(stmt, Stmt::Atomic { .. }));
+        check("lock l2; aw 0+1; store s0", atomic, "aw 0x0+1\n");
     }
 
     #[test]

@@ -9,15 +9,15 @@
 //! ```
 //!
 //! Statements are separated by newlines, `;` or blanks; `//` starts a comment. Addresses and lengths
-//! are decimal or `0x` hexadecimal. `p`, `f` and `r` with a number name promises, futures and
-//! regions. Sites are not written: they are numbered in text order.
+//! are decimal or `0x` hexadecimal. `p`, `f`, `r`, `l` and `s` with a number name promises, futures,
+//! regions, locks and synchronisation objects. Sites are not written: they are numbered in text order.
 //!
 //! Programs that nest deeper than [`MAX_DEPTH`] cannot be parsed: a tree that deep could not be cloned
 //! or dropped on a small stack.
 
 use std::fmt;
 
-use dagsan_core::Bytes;
+use dagsan_core::{AccessKind, Bytes, LockMode};
 
 use crate::program::{Program, Stmt};
 
@@ -91,6 +91,14 @@ impl fmt::Display for Head<'_> {
             Stmt::Post(name, _) => write!(f, "post r{name}"),
             Stmt::Await(name) => write!(f, "await r{name}"),
             Stmt::Ewait(name) => write!(f, "ewait r{name}"),
+            Stmt::Atomic { kind: AccessKind::Read, bytes, .. } => write!(f, "ar {bytes:?}"),
+            Stmt::Atomic { kind: AccessKind::Write, bytes, .. } => write!(f, "aw {bytes:?}"),
+            Stmt::Lock(name, LockMode::Exclusive) => write!(f, "lock l{name}"),
+            Stmt::Lock(name, LockMode::Shared) => write!(f, "share l{name}"),
+            Stmt::Unlock(name) => write!(f, "unlock l{name}"),
+            Stmt::Release(name, false) => write!(f, "store s{name}"),
+            Stmt::Release(name, true) => write!(f, "update s{name}"),
+            Stmt::Acquire(name) => write!(f, "load s{name}"),
         }
     }
 }
@@ -214,6 +222,14 @@ impl<'t> Parser<'t> {
             "post" => Stmt::Post(self.name("r", "a region: `r` and a number")?, Vec::new()),
             "await" => Stmt::Await(self.name("r", "a region: `r` and a number")?),
             "ewait" => Stmt::Ewait(self.name("r", "a region: `r` and a number")?),
+            "ar" => Stmt::atomic(AccessKind::Read, self.bytes()?),
+            "aw" => Stmt::atomic(AccessKind::Write, self.bytes()?),
+            "lock" => Stmt::Lock(self.lock()?, LockMode::Exclusive),
+            "share" => Stmt::Lock(self.lock()?, LockMode::Shared),
+            "unlock" => Stmt::Unlock(self.lock()?),
+            "store" => Stmt::Release(self.sync_object()?, false),
+            "update" => Stmt::Release(self.sync_object()?, true),
+            "load" => Stmt::Acquire(self.sync_object()?),
             _ => return Ok(None),
         }))
     }
@@ -225,6 +241,14 @@ impl<'t> Parser<'t> {
             (_, Some(future)) => Ok(Stmt::GetFuture(future)),
             _ => Err(self.error(token, "a promise or future: `p` or `f` and a number")),
         }
+    }
+
+    fn lock(&mut self) -> Result<u32, ParseError> {
+        self.name("l", "a lock: `l` and a number")
+    }
+
+    fn sync_object(&mut self) -> Result<u32, ParseError> {
+        self.name("s", "a synchronisation object: `s` and a number")
     }
 
     fn name(&mut self, prefix: &str, expected: &'static str) -> Result<u32, ParseError> {
@@ -319,6 +343,14 @@ post r2 { }
 await r2
 ewait r2
 free 0x40+64
+lock l0
+share l1
+ar 0x8+8
+aw 0x8+8
+unlock l0
+store s3
+update s3
+load s3
 ";
         assert_eq!(Program::parse(text).unwrap().to_string(), text);
     }
@@ -356,6 +388,11 @@ free 0x40+64
             error("get q1"),
             "line 1, column 5: expected a promise or future: `p` or `f` and a number, found `q1`"
         );
+        assert_eq!(error("unlock s0"), "line 1, column 8: expected a lock: `l` and a number, found `s0`");
+        assert_eq!(
+            error("load x"),
+            "line 1, column 6: expected a synchronisation object: `s` and a number, found `x`"
+        );
         assert_eq!(
             error("set p4294967296"),
             "line 1, column 5: expected a promise: `p` and a number, found `p4294967296`"
@@ -373,8 +410,25 @@ free 0x40+64
     #[test]
     fn no_text_panics() {
         let alphabet: Vec<char> = "rwpf012x+;{}/ \nasyncgtéü+-_".chars().collect();
-        let words =
-            ["async", "get", "r", "0x40", "+", "{", "}", "f1", "//", ";", "\n", "p", "18446744073709551615"];
+        let words = [
+            "async",
+            "get",
+            "lock",
+            "l1",
+            "load",
+            "s0",
+            "r",
+            "0x40",
+            "+",
+            "{",
+            "}",
+            "f1",
+            "//",
+            ";",
+            "\n",
+            "p",
+            "18446744073709551615",
+        ];
         let mut rng = fastrand::Rng::with_seed(2);
         for _ in 0..20_000 {
             let mut text = String::new();

@@ -67,7 +67,7 @@ fn every_engine_agrees_with_the_oracle() {
 struct Sections(u64);
 
 impl Consumer for Sections {
-    fn accesses(&mut self, _: &dagsan_core::Strand, _: &dagsan_core::AccessSet) -> Result<(), Error> {
+    fn accesses(&mut self, _: &dagsan_core::Strand, _: &[dagsan_core::Run]) -> Result<(), Error> {
         Ok(())
     }
     fn event(&mut self, step: &Step<'_>) -> Result<(), Error> {

@@ -3,7 +3,7 @@
 use dagsan_core::AccessKind;
 use dagsan_core::order::default_engine;
 
-use crate::model::{End, Join, Place, Race, Report, Side, Source, Task};
+use crate::model::{Detail, End, Join, Place, Race, Report, Side, Source, Task};
 
 /// A program with a missing get.
 pub const MISSING_GET: &str = "\
@@ -50,9 +50,10 @@ pub fn task(
 
 /// Adds a race of a write and another access.
 pub fn race(report: &mut Report, names: &[&str], first: (u32, Place), second: (u32, AccessKind, Place)) {
-    let side = |task, kind, place| Side { place, kind, task, isolated: false };
+    let side = |task, kind, place| Side { place, kind, task, isolated: false, detail: Detail::default() };
     report.races.push(Race {
         locations: names.iter().map(|&name| name.to_owned()).collect(),
+        object: None,
         first: side(first.0, AccessKind::Write, first.1),
         second: side(second.0, second.1, second.2),
         allocated: None,

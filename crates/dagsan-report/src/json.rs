@@ -15,7 +15,7 @@ use std::collections::HashSet;
 
 use serde::Serialize;
 
-use crate::model::{Blocked, Diagnostic, End, Place, Report, Side, Source, Stats, Witness};
+use crate::model::{Blocked, Diagnostic, End, Frame, Native, Place, Report, Side, Source, Stats, Witness};
 use crate::text;
 
 #[derive(Serialize)]
@@ -45,11 +45,53 @@ struct JsonReport<'a> {
     expected: Option<JsonExpectation<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stats: Option<JsonStats>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    native: Option<JsonNative<'a>>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    notes: &'a [String],
+}
+
+/// What only reports on native programs have.
+#[derive(Serialize)]
+struct JsonNative<'a> {
+    /// Does the verdict hold only if the sections under locks commute?
+    locks: bool,
+    /// Does it hold only for schedules that keep the order of atomic operations?
+    atomics: bool,
+    /// Forked processes and threads that were not checked.
+    forks: u32,
+    threads: Vec<JsonThreads<'a>>,
+    /// The tasks that races and waits speak of, and their ancestors.
+    tasks: Vec<JsonTask<'a>>,
+}
+
+#[derive(Serialize)]
+struct JsonThreads<'a> {
+    count: u32,
+    name: Option<&'a str>,
+    #[serde(flatten)]
+    at: Option<JsonPlace<'a>>,
+}
+
+#[derive(Serialize)]
+struct JsonTask<'a> {
+    task: u32,
+    parent: Option<u32>,
+    kind: &'a str,
+    #[serde(flatten)]
+    created: Option<JsonPlace<'a>>,
+}
+
+#[derive(Serialize)]
+struct JsonPlace<'a> {
+    file: &'a str,
+    line: usize,
+    column: usize,
 }
 
 #[derive(Serialize)]
 struct JsonRace<'a> {
-    location: &'a str,
+    location: String,
     kind: &'static str,
     first: JsonSide<'a>,
     second: JsonSide<'a>,
@@ -57,6 +99,12 @@ struct JsonRace<'a> {
     schedule: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     witness: Option<JsonWitness<'a>>,
+    /// How often the same places raced on the same bytes again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duplicates: Option<u64>,
+    /// Where the block was allocated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allocated: Option<JsonPlace<'a>>,
 }
 
 #[derive(Serialize)]
@@ -81,6 +129,29 @@ struct JsonSide<'a> {
     /// Only where it is not the file of the report.
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    access: Option<JsonAccess<'a>>,
+}
+
+/// An access of a native program.
+#[derive(Serialize)]
+struct JsonAccess<'a> {
+    free: bool,
+    atomic: bool,
+    locked: bool,
+    /// The innermost frame first.
+    stack: Vec<JsonFrame<'a>>,
+    /// Does the stack go up to the start of the task?
+    complete: bool,
+}
+
+#[derive(Serialize)]
+struct JsonFrame<'a> {
+    function: &'a str,
+    inlined: bool,
+    library: bool,
+    #[serde(flatten)]
+    at: Option<JsonPlace<'a>>,
 }
 
 #[derive(Serialize)]
@@ -89,6 +160,9 @@ struct JsonBlocked<'a> {
     line: usize,
     column: usize,
     waits_for: &'a str,
+    /// Only where it is not the file of the report.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -150,7 +224,7 @@ fn json(report: &Report) -> JsonReport<'_> {
         _ => (text::verdict(report), None),
     };
     let blocked = match &report.end {
-        End::Deadlock(blocked) => Some(blocked.iter().map(waiting).collect()),
+        End::Deadlock(blocked) => Some(blocked.iter().map(|task| waiting(report, task)).collect()),
         _ => None,
     };
     JsonReport {
@@ -178,16 +252,48 @@ fn json(report: &Report) -> JsonReport<'_> {
             .as_ref()
             .map(|expected| JsonExpectation { text: &expected.text, met: expected.met }),
         stats: report.stats.as_ref().map(stats),
+        native: report.native.as_ref().map(|facts| native(report, facts)),
+        notes: if report.native.is_some() { &report.notes } else { &[] },
     }
+}
+
+fn native<'a>(report: &'a Report, native: &'a Native) -> JsonNative<'a> {
+    let threads = native.threads.iter().map(|threads| JsonThreads {
+        count: threads.count,
+        name: threads.name.as_deref(),
+        at: threads.at.as_ref().map(position),
+    });
+    let tasks = report.tasks.iter().map(|(&task, info)| JsonTask {
+        task,
+        parent: info.parent,
+        kind: &info.what,
+        created: info.created.as_ref().and_then(|created| place(report, created)),
+    });
+    JsonNative {
+        locks: native.locks,
+        atomics: native.atomics,
+        forks: native.forks,
+        threads: threads.collect(),
+        tasks: tasks.collect(),
+    }
+}
+
+fn position((file, line, column): &(String, u32, u32)) -> JsonPlace<'_> {
+    JsonPlace { file, line: *line as usize, column: *column as usize }
+}
+
+fn place<'a>(report: &'a Report, place: &Place) -> Option<JsonPlace<'a>> {
+    let file = report.sources.get(place.source)?.name();
+    Some(JsonPlace { file, line: place.line, column: place.column })
 }
 
 fn races(report: &Report) -> Vec<JsonRace<'_>> {
     let mut seen = HashSet::new();
     let mut races = Vec::new();
     for race in &report.races {
-        for location in &race.locations {
+        for location in race.location_names() {
             // Two races may overlap in some of their elements.
-            if seen.insert((location, race.kind(), &race.first.place, &race.second.place)) {
+            if seen.insert((location.clone(), race.kind(), &race.first.place, &race.second.place)) {
                 races.push(JsonRace {
                     location,
                     kind: race.kind(),
@@ -195,6 +301,12 @@ fn races(report: &Report) -> Vec<JsonRace<'_>> {
                     second: side(report, &race.second),
                     schedule: race.schedule.as_deref(),
                     witness: race.witness.as_ref().map(witness),
+                    duplicates: report.native.as_ref().map(|_| race.duplicates),
+                    allocated: race
+                        .allocated
+                        .as_ref()
+                        .filter(|_| report.native.is_some())
+                        .and_then(|at| place(report, at)),
                 });
             }
         }
@@ -220,15 +332,31 @@ fn witness(witness: &Witness) -> JsonWitness<'_> {
     }
 }
 
-fn side<'a>(report: &'a Report, side: &Side) -> JsonSide<'a> {
-    let Place { source, line, column, .. } = side.place;
-    let file = report.sources.get(source).filter(|_| source > 0).map(Source::name);
-    JsonSide { line, column, task: side.task, file }
+fn side<'a>(report: &'a Report, side: &'a Side) -> JsonSide<'a> {
+    let Place { line, column, .. } = side.place;
+    let access = report.native.as_ref().map(|_| JsonAccess {
+        free: side.detail.free,
+        atomic: side.detail.atomic,
+        locked: side.detail.locked,
+        stack: side.detail.stack.iter().map(frame).collect(),
+        complete: side.detail.complete,
+    });
+    JsonSide { line, column, task: side.task, file: other_file(report, &side.place), access }
 }
 
-fn waiting(task: &Blocked) -> JsonBlocked<'_> {
+fn other_file<'a>(report: &'a Report, place: &Place) -> Option<&'a str> {
+    report.sources.get(place.source).filter(|_| place.source > 0).map(Source::name)
+}
+
+fn frame(frame: &Frame) -> JsonFrame<'_> {
+    let Frame { function, at, inlined, library } = frame;
+    JsonFrame { function, inlined: *inlined, library: *library, at: at.as_ref().map(position) }
+}
+
+fn waiting<'a>(report: &'a Report, task: &'a Blocked) -> JsonBlocked<'a> {
     let Place { line, column, .. } = task.place;
-    JsonBlocked { task: task.task, line, column, waits_for: &task.waits_for }
+    let file = other_file(report, &task.place);
+    JsonBlocked { task: task.task, line, column, waits_for: &task.waits_for, file }
 }
 
 fn error(diagnostic: &Diagnostic) -> JsonError<'_> {

@@ -1,7 +1,8 @@
 //! DagSan's reports: the only crate that renders.
 //!
-//! A front end fills a [`Report`]; [`text`] and [`json`] show it, [`graph`] draws computation graphs. Nothing
-//! here knows a front end: places are byte ranges of source texts, locations and tasks come with their names.
+//! A front end fills a [`Report`]; [`text`] and [`json`] show it, [`graph`] draws computation graphs. They know no
+//! front end: places are byte ranges of source texts, locations and tasks come with their names. For native programs
+//! [`native`] fills the report, from findings and [`symbols`].
 //! Nothing here prints either: renderers make strings, the command decides where they go.
 
 #[cfg(test)]
@@ -9,9 +10,11 @@ mod fixture;
 pub mod graph;
 pub mod json;
 mod model;
+pub mod native;
+pub mod symbols;
 pub mod text;
 
 pub use model::{
-    Blocked, Diagnostic, End, Expectation, Exploration, Failure, Join, OUTPUT, Place, Race, Report, Side,
-    Source, Stats, Task, Verdict, Witness,
+    Blocked, Detail, Diagnostic, End, Expectation, Exploration, Failure, Frame, Join, Native, OUTPUT, Place,
+    Race, Report, Side, Source, Stats, Task, Threads, Verdict, Witness,
 };

@@ -48,12 +48,48 @@ impl Source {
         Place { source, span: start..end, line, column }
     }
 
+    /// Where a line and a column are, as a compiler names them: the expression that starts there, as far as it can be
+    /// told without a parser. The line is kept even if the text is not there or has changed.
+    pub fn place_at(&self, source: usize, line: usize, column: usize) -> Place {
+        let start = line.checked_sub(1).and_then(|index| self.lines.get(index));
+        let Some(&start) = start.filter(|_| !self.text.is_empty()) else {
+            return Place { source, span: 0..0, line, column };
+        };
+        let text = self.text[start..].lines().next().unwrap_or_default();
+        let before = text.chars().take(column.saturating_sub(1)).map(char::len_utf8).sum::<usize>();
+        let (from, length) = match text.get(before..).filter(|_| column > 0) {
+            Some(rest) if !rest.trim().is_empty() => (before, expression(rest)),
+            _ => (text.len() - text.trim_start().len(), text.trim().len()),
+        };
+        Place { source, span: start + from..start + from + length, line, column }
+    }
+
     /// The last border between characters at or before the byte.
     fn border(&self, byte: usize) -> usize {
         let byte = byte.min(self.text.len());
         // Zero is always one.
         (0..=byte).rev().find(|&at| self.text.is_char_boundary(at)).unwrap_or(0)
     }
+}
+
+/// How long the expression at the start of the text is: a path with what is indexed and selected. What a function is
+/// called with may be long, and is left out.
+fn expression(text: &str) -> usize {
+    let mut open = 0_usize;
+    let mut after_word = false;
+    for (at, c) in text.char_indices() {
+        match c {
+            '[' if open > 0 || after_word => open += 1,
+            ']' if open > 0 => open -= 1,
+            _ if open > 0 => {}
+            '*' | '&' if !after_word => {}
+            '.' | ':' | '!' | '?' | '_' => {}
+            c if c.is_alphanumeric() => after_word = true,
+            _ if at == 0 => return c.len_utf8(),
+            _ => return at,
+        }
+    }
+    text.trim_end().len()
 }
 
 /// A place in a source.
@@ -106,13 +142,46 @@ pub struct Side {
     pub task: u32,
     /// Was it in an isolated section, and isolation read as mutual exclusion?
     pub isolated: bool,
+    /// What is known of an access of a native program.
+    pub detail: Detail,
+}
+
+/// What is known of an access of a native program.
+#[derive(Debug, Clone, Default)]
+pub struct Detail {
+    /// Does it free the block, or move it elsewhere?
+    pub free: bool,
+    /// Is it an atomic operation?
+    pub atomic: bool,
+    /// Was a lock held?
+    pub locked: bool,
+    /// How it came to be, the innermost frame first.
+    pub stack: Vec<Frame>,
+    /// Does the stack go up to the start of the task?
+    pub complete: bool,
+}
+
+/// A function on a call stack.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Frame {
+    /// Its name.
+    pub function: String,
+    /// Where in it: the file, line and column, if they are known.
+    pub at: Option<(String, u32, u32)>,
+    /// Is its code a part of the next function's?
+    pub inlined: bool,
+    /// Does it belong to the standard library or to the task runtime?
+    pub library: bool,
 }
 
 /// Two parallel accesses, at least one of them a write.
 #[derive(Debug, Clone)]
 pub struct Race {
-    /// The names of what both touch, one per variable or array element: "x", "a\[3\]".
+    /// The names of what both touch, one per variable or array element: "x", "a\[3\]". If there is an `object`: which
+    /// part of it, in words: "8 bytes at offset 24"; empty if it is all of it.
     pub locations: Vec<String>,
+    /// What they are parts of, in words, if the source has no names for them: "a heap block of 64 bytes".
+    pub object: Option<String>,
     /// The access that came first in the run.
     pub first: Side,
     /// The access that came second.
@@ -141,6 +210,15 @@ pub enum Witness {
 }
 
 impl Race {
+    /// What both touch, in words or by its name.
+    pub fn location_names(&self) -> impl Iterator<Item = String> {
+        self.locations.iter().map(|part| match &self.object {
+            Some(object) if part.is_empty() => object.clone(),
+            Some(object) => format!("{part} of {object}"),
+            None => part.clone(),
+        })
+    }
+
     /// The kinds of the two accesses in the order of the run.
     pub fn kind(&self) -> &'static str {
         match (self.first.kind, self.second.kind) {
@@ -205,6 +283,10 @@ pub enum End {
     Unreadable(String),
     /// The engine cannot judge the program; the message names those that can.
     Refused(String),
+    /// A native program aborted.
+    Aborted,
+    /// A native program ran on, and was not checked to its end; the message says why and what to do.
+    CutShort(String),
     /// Our own fault.
     Broken(String),
 }
@@ -220,8 +302,10 @@ pub enum Verdict {
     Deadlock,
     /// No race was found, and there is no saying whether there is one.
     Error,
-    /// No race in the schedules that were run, and not all were.
+    /// No race in what was checked, and not all was.
     NotExhausted,
+    /// There was nothing to check: no tasks.
+    NotChecked,
 }
 
 impl Verdict {
@@ -233,6 +317,7 @@ impl Verdict {
             Verdict::Deadlock => "deadlock",
             Verdict::Error => "error",
             Verdict::NotExhausted => "not-exhausted",
+            Verdict::NotChecked => "not-checked",
         }
     }
 }
@@ -281,6 +366,30 @@ pub struct Exploration {
     pub stopped: Option<String>,
 }
 
+/// What the verdict about a native program depends on.
+#[derive(Debug, Clone, Default)]
+pub struct Native {
+    /// Did parallel tasks use locks or isolated sections?
+    pub locks: bool,
+    /// Did a task see by an atomic operation what a parallel one had written?
+    pub atomics: bool,
+    /// How many processes were forked and not checked.
+    pub forks: u32,
+    /// Threads that were not checked.
+    pub threads: Vec<Threads>,
+}
+
+/// Threads that one place of a native program started by itself.
+#[derive(Debug, Clone)]
+pub struct Threads {
+    /// How many.
+    pub count: u32,
+    /// The name of the first one.
+    pub name: Option<String>,
+    /// Where they were started: the file and line, if known.
+    pub at: Option<(String, u32, u32)>,
+}
+
 /// What the author of a program expects of it.
 #[derive(Debug, Clone)]
 pub struct Expectation {
@@ -315,6 +424,8 @@ pub struct Report {
     pub task_count: u64,
     /// How many strands touched memory.
     pub strand_count: u64,
+    /// What else matters about a native program.
+    pub native: Option<Native>,
     /// How it ended.
     pub end: End,
     /// The races.
@@ -348,6 +459,7 @@ impl Report {
             schedule: None,
             task_count: 0,
             strand_count: 0,
+            native: None,
             end,
             races: Vec::new(),
             dropped_races: 0,
@@ -356,6 +468,13 @@ impl Report {
             stats: None,
             expectation: None,
             notes: Vec::new(),
+        }
+    }
+
+    /// Gives the program another name: that of the test that was run, say.
+    pub fn rename(&mut self, name: &str) {
+        if let Some(program) = self.sources.first_mut() {
+            program.name = name.to_owned();
         }
     }
 
@@ -369,11 +488,16 @@ impl Report {
         match self.end {
             _ if !self.races.is_empty() => Verdict::Race,
             End::Finished if self.is_cut_short() => Verdict::NotExhausted,
+            End::Finished if self.native.is_some() && self.task_count <= 1 => Verdict::NotChecked,
             End::Finished => Verdict::RaceFree,
             End::Deadlock(_) => Verdict::Deadlock,
-            End::Failed(_) | End::Rejected(_) | End::Unreadable(_) | End::Refused(_) | End::Broken(_) => {
-                Verdict::Error
-            }
+            End::CutShort(_) => Verdict::NotExhausted,
+            End::Failed(_)
+            | End::Rejected(_)
+            | End::Unreadable(_)
+            | End::Refused(_)
+            | End::Aborted
+            | End::Broken(_) => Verdict::Error,
         }
     }
 
@@ -382,9 +506,12 @@ impl Report {
         self.exploration.as_ref().is_some_and(|exploration| exploration.stopped.is_some())
     }
 
-    /// The distinct racy locations, in the order in which they were found.
+    /// The distinct racy locations, or what they are parts of, in the order in which they were found.
     pub fn locations(&self) -> Vec<&str> {
-        distinct(self.races.iter().flat_map(|race| race.locations.iter().map(String::as_str)))
+        distinct(self.races.iter().flat_map(|race| match &race.object {
+            Some(object) => std::slice::from_ref(object).iter().map(String::as_str),
+            None => race.locations.iter().map(String::as_str),
+        }))
     }
 
     /// The task and its ancestors below their common ancestor with `other`, the task itself first. Empty if
@@ -451,6 +578,27 @@ mod tests {
         assert_eq!(source.place(0, 1..2).span, 0..2);
         assert_eq!(source.place(0, 7..9).span, 2..2);
         assert_eq!(Source::new("gone.rs", "").place(0, 5..9).line, 1);
+    }
+
+    #[test]
+    fn places_of_compilers_cover_the_expression() {
+        let source = Source::new("a.rs", "fn f() {\n    v[g(1)].é += 1;\n    *p = 2;\n    (a) + b\n\n}\n");
+        let at = |line, column| {
+            let place = source.place_at(0, line, column);
+            assert_eq!((place.line, place.column), (line, column));
+            source.text()[place.span].to_owned()
+        };
+        assert_eq!(at(2, 5), "v[g(1)].é");
+        assert_eq!(at(2, 7), "g");
+        assert_eq!(at(3, 5), "*p");
+        assert_eq!(at(3, 0), "*p = 2;", "a line without a column is meant as a whole");
+        assert_eq!(at(4, 5), "(");
+        assert_eq!(at(5, 3), "");
+        assert_eq!(at(99, 1), "");
+        assert_eq!(
+            Source::new("gone.rs", "").place_at(3, 7, 2),
+            Place { source: 3, span: 0..0, line: 7, column: 2 }
+        );
     }
 
     #[test]

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use dagsan_core::graph::GraphBuilder;
 use dagsan_core::order::{self, Engine, Isolation};
-use dagsan_core::{AccessSet, Bytes, Consumer, Detector, Error, Event, Step, Strand};
+use dagsan_core::{Bytes, Consumer, Detector, Error, Event, Run, Step, Strand};
 use dagsan_explore::{Replay, Schedule};
 use dagsan_lang::{CompileOptions, Eliminations, Limits, Program};
 use dagsan_report::graph::Picture;
@@ -231,11 +231,11 @@ impl Observer {
 }
 
 impl Consumer for Observer {
-    fn accesses(&mut self, strand: &Strand, set: &AccessSet) -> Result<(), Error> {
+    fn accesses(&mut self, strand: &Strand, runs: &[Run]) -> Result<(), Error> {
         if let Some(graph) = &mut self.graph {
-            graph.accesses(strand, set)?;
+            graph.accesses(strand, runs)?;
         }
-        self.detector.accesses(strand, set)
+        self.detector.accesses(strand, runs)
     }
 
     fn event(&mut self, step: &Step<'_>) -> Result<(), Error> {

@@ -8,6 +8,7 @@ use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 use dagsan_core::order::{self, ENGINES, Engine};
 use dagsan_explore::Schedule;
 use dagsan_lang::{Elimination, Eliminations, Limits};
+use serde::{Deserialize, Serialize};
 
 use crate::check::Schedules;
 use crate::exit;
@@ -23,6 +24,32 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Action {
     Check(CheckArguments),
+    Report(FindingsArguments),
+    Explain(ExplainArguments),
+}
+
+/// Show again what a program under `cargo dagsan` was found to do
+#[derive(Debug, Args)]
+#[command(after_help = exit::NATIVE_HELP)]
+pub struct FindingsArguments {
+    /// A file of findings; `cargo dagsan` names it when there are races
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    /// Text for people, or JSON for programs
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+
+    /// When to use colours
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub color: ColorChoice,
+}
+
+/// Run the program again that has left FILE, and show its races with complete call stacks
+#[derive(Debug, Args)]
+pub struct ExplainArguments {
+    #[command(flatten)]
+    pub findings: FindingsArguments,
 }
 
 /// Run task programs, and say for every schedule of their input whether they race
@@ -93,7 +120,7 @@ pub struct CheckArguments {
 }
 
 /// How to show what was found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 pub enum Format {
     Text,
     Json,
@@ -177,8 +204,10 @@ mod tests {
     use super::*;
 
     fn arguments(line: &str) -> CheckArguments {
-        let Cli { action: Action::Check(arguments) } = Cli::try_parse_from(line.split(' ')).unwrap();
-        arguments
+        match Cli::try_parse_from(line.split(' ')).unwrap().action {
+            Action::Check(arguments) => arguments,
+            other => panic!("{other:?}"),
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use dagsan_lang::{self as lang, Elimination, Point, Run};
 use dagsan_report::OUTPUT;
 use dagsan_report::graph::Names;
 use dagsan_report::{
-    Blocked, Diagnostic, End, Failure, Join, Place, Race, Side, Source, Stats, Task, Witness,
+    Blocked, Detail, Diagnostic, End, Failure, Join, Place, Race, Side, Source, Stats, Task, Witness,
 };
 
 /// Tasks by numbers that mean the same in every schedule.
@@ -114,12 +114,14 @@ pub fn races(source: &Source, run: &Run<'_>, detector: &Detector, tasks: &mut Ta
         kind: access.kind,
         task: tasks.mention(source, run, access.task),
         isolated: access.isolated,
+        detail: Detail::default(),
     };
     let race = |race: &dagsan_core::Race| {
         let point = |access: &dagsan_core::Access| run.point(access.task, access.site, race.location);
         let points = (point(&race.first), point(&race.second));
         let race = Race {
             locations: run.location_names(race.location),
+            object: None,
             first: side(&race.first),
             second: side(&race.second),
             allocated: run.allocated_at(race.location).map(|span| place(source, span)),

@@ -30,8 +30,8 @@ impl Code {
         match (report.verdict(), &report.end) {
             (Verdict::Race, _) => Code::Race,
             (Verdict::NotExhausted, _) => Code::NotExhausted,
-            (_, End::Finished) => Code::Clean,
-            (_, End::Failed(_) | End::Deadlock(_)) => Code::Failed,
+            (_, End::Finished | End::CutShort(_)) => Code::Clean,
+            (_, End::Failed(_) | End::Deadlock(_) | End::Aborted) => Code::Failed,
             (_, End::Rejected(_) | End::Unreadable(_) | End::Refused(_)) => Code::Usage,
             (_, End::Broken(_)) => Code::Fault,
         }
@@ -51,6 +51,17 @@ impl Code {
     }
 }
 
+/// The code for the run of a native program that ended with `program`. It is the program's own if there is nothing to
+/// say.
+pub fn of_native(report: &Report, program: u8) -> u8 {
+    match Code::of(report) {
+        Code::Clean => program,
+        // Its code tells the signal.
+        Code::Failed if matches!(report.end, End::Aborted) => program,
+        code => code.number(),
+    }
+}
+
 /// The table for the help text.
 pub const HELP: &str = "\
 Exit codes:
@@ -63,6 +74,18 @@ Exit codes:
   67  no race found, but not all schedules were run (--max-time, --max-schedules, Ctrl-C)
   70  a fault of dagsan itself
 Of several files the worst code counts: 70, then 2, 66, 65, 67, 0.";
+
+/// The table for native programs.
+pub const NATIVE_HELP: &str = "\
+Exit codes:
+   that of the program, if it was checked to its end and has no race; otherwise
+   2  bad arguments, or a construct that the engine does not support
+  65  a deadlock, and no race before it
+  66  a race
+  67  no race found, but not all of the run was checked (memory ran out, the program left no findings)
+  70  a fault of dagsan itself
+ 128  and more: the program was ended by signal 1 and more, and no race was found
+`cargo dagsan test` and `bench` end with 66 if there was a race, else with the code of cargo.";
 
 #[cfg(test)]
 mod tests {
@@ -83,6 +106,17 @@ mod tests {
         assert_eq!(code(End::Unreadable(String::new())).number(), 2);
         assert_eq!(code(End::Refused(String::new())).number(), 2);
         assert_eq!(code(End::Broken(String::new())).number(), 70);
+    }
+
+    #[test]
+    fn a_native_program_keeps_its_code_if_there_is_nothing_to_say() {
+        let code = |end: End| of_native(&Report::new(Source::new("x", ""), default_engine(), end), 7);
+        assert_eq!(code(End::Finished), 7);
+        assert_eq!(code(End::Aborted), 7);
+        assert_eq!(code(End::Deadlock(Vec::new())), 65);
+        assert_eq!(code(End::CutShort(String::new())), 67);
+        assert_eq!(code(End::Refused(String::new())), 2);
+        assert_eq!(code(End::Broken(String::new())), 70);
     }
 
     #[test]

@@ -85,7 +85,7 @@ fn errors(report: &Report) -> Vec<&str> {
 pub fn found(report: &Report) -> String {
     match report.verdict() {
         Verdict::Race => format!("race {}", report.locations().join(", ")),
-        verdict @ (Verdict::RaceFree | Verdict::Deadlock | Verdict::NotExhausted) => {
+        verdict @ (Verdict::RaceFree | Verdict::Deadlock | Verdict::NotExhausted | Verdict::NotChecked) => {
             verdict.name().to_owned()
         }
         Verdict::Error => match errors(report)[..] {

@@ -112,6 +112,7 @@ impl Script {
                         id: StrandId(strand),
                         task: *task,
                         isolated: false,
+                        locks: &[],
                         quiescent: false,
                         depth_first: true,
                     });

@@ -16,7 +16,7 @@
 
 use super::Analysis;
 use super::sets::{self, Objects, Touch};
-use crate::access::AccessSet;
+use crate::access::Run;
 use crate::bytes::Bytes;
 use crate::detector::Findings;
 use crate::error::Error;
@@ -70,9 +70,9 @@ impl Cg {
 }
 
 impl Analysis for Cg {
-    fn accesses(&mut self, strand: &Strand, set: &AccessSet) {
+    fn accesses(&mut self, strand: &Strand, runs: &[Run]) {
         let node = self.edges.current(strand.task).index();
-        self.objects.record(strand, set, &mut self.graph.sets[node]);
+        self.objects.record(strand, runs, &mut self.graph.sets[node]);
     }
 
     fn event(&mut self, step: &Step<'_>, _found: &mut Findings) -> Result<(), Error> {
@@ -118,7 +118,9 @@ pub(super) fn detect(sets: &[&[Touch]], edges: &[(u32, u32)], found: &mut Findin
             found.stats.queries += earlier.len() as u64;
             for &other in earlier.iter().filter(|&&other| leads[other] >> bit & 1 == 0) {
                 found.stats.checks += 1;
-                sets::conflicts(sets[other], &mut set, |a, b, at| found.race(a.access(), b.access(), at));
+                sets::conflicts(sets[other], &mut set, |a, b, at| {
+                    found.race(a.access(), b.access(), at);
+                });
             }
         }
     }

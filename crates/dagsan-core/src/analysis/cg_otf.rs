@@ -12,7 +12,7 @@
 //!
 //! That holds if edges enter only from `entry` and leave only to `exit`. So a scope stays as it is if some
 //! other edge *crosses* its border, or may do so later: if an isolated section ends in it (chapter 6), a
-//! promise is set, a future created, a task posted; or if something in it waits for a task or promise of
+//! promise is set, something atomic released, a future created, a task posted; or if something in it waits for a task or promise of
 //! outside. Its nodes then belong to the scope around it, and are checked with that one, at a
 //! quiescent point, or at the end.
 //!
@@ -25,7 +25,7 @@ use rustc_hash::FxHashMap;
 use super::Analysis;
 use super::cg::detect;
 use super::sets::{self, Objects, Touch};
-use crate::access::AccessSet;
+use crate::access::Run;
 use crate::bytes::Bytes;
 use crate::detector::Findings;
 use crate::error::Error;
@@ -112,7 +112,9 @@ impl EdgeSink for Remains {
         let (source, target) = (source.unit, target.unit);
         match kind {
             EdgeKind::Continue | EdgeKind::Spawn => {}
-            EdgeKind::Join | EdgeKind::Promise | EdgeKind::Isolation => self.cross(source, target),
+            EdgeKind::Join | EdgeKind::Promise | EdgeKind::Release | EdgeKind::Isolation => {
+                self.cross(source, target);
+            }
         }
         if let Some(node) = self.nodes.get_mut(&to) {
             node.before.push(from);
@@ -259,9 +261,9 @@ impl CgOtf {
 }
 
 impl Analysis for CgOtf {
-    fn accesses(&mut self, strand: &Strand, set: &AccessSet) {
+    fn accesses(&mut self, strand: &Strand, runs: &[Run]) {
         if let Some(node) = self.remains.nodes.get_mut(&self.edges.current(strand.task)) {
-            self.objects.record(strand, set, &mut node.set);
+            self.objects.record(strand, runs, &mut node.set);
         }
     }
 
@@ -283,7 +285,7 @@ impl Analysis for CgOtf {
             Event::Spawn { child, kind: TaskKind::Future | TaskKind::Post(_), .. } => {
                 remains.cross(remains.tasks[child].base, PROGRAM);
             }
-            Event::PromiseSet { .. } | Event::IsolatedEnd { .. } => {
+            Event::PromiseSet { .. } | Event::IsolatedEnd { .. } | Event::Release { .. } => {
                 remains.cross(remains.tasks[task].unit(), PROGRAM);
             }
             Event::TaskEnd { .. } => {
@@ -334,6 +336,7 @@ impl Analysis for CgOtf {
 mod tests {
     use super::*;
     use crate::access::AccessKind::{self, Write};
+    use crate::access::AccessSet;
     use crate::ids::{PromiseId, RegionId, SiteId};
     use crate::order::{self, Options};
     use crate::stream::{Consumer, Stream};
@@ -347,8 +350,8 @@ mod tests {
     }
 
     impl Consumer for Probe {
-        fn accesses(&mut self, strand: &Strand, set: &AccessSet) -> Result<(), Error> {
-            self.engine.accesses(strand, set);
+        fn accesses(&mut self, strand: &Strand, runs: &[Run]) -> Result<(), Error> {
+            self.engine.accesses(strand, runs);
             Ok(())
         }
         fn event(&mut self, step: &Step<'_>) -> Result<(), Error> {
@@ -359,15 +362,15 @@ mod tests {
         }
     }
 
-    struct Run {
+    struct Case {
         stream: Stream<Probe>,
     }
 
-    impl Run {
+    impl Case {
         /// A task that is never joined keeps the program from being quiescent.
-        fn new() -> Run {
+        fn new() -> Case {
             let probe = Probe { engine: CgOtf::new(), found: Findings::new(10) };
-            let mut run = Run { stream: Stream::new(probe) };
+            let mut run = Case { stream: Stream::new(probe) };
             run.task(MAIN, TaskKind::Async, |_, _| {});
             run
         }
@@ -382,7 +385,7 @@ mod tests {
             self.stream.accesses(task, &set).unwrap();
         }
 
-        fn task(&mut self, parent: TaskId, kind: TaskKind, body: impl FnOnce(&mut Run, TaskId)) {
+        fn task(&mut self, parent: TaskId, kind: TaskKind, body: impl FnOnce(&mut Case, TaskId)) {
             let child = TaskId(self.stream.structure().task_count());
             self.event(Event::Spawn { parent, child, kind });
             body(self, child);
@@ -391,7 +394,7 @@ mod tests {
 
         /// A finish with two tasks that write different bytes, and something else; how many nodes with
         /// accesses it leaves.
-        fn finish(&mut self, inside: impl FnOnce(&mut Run)) -> usize {
+        fn finish(&mut self, inside: impl FnOnce(&mut Case)) -> usize {
             self.event(Event::FinishBegin { task: MAIN });
             for address in 0..2 {
                 self.task(MAIN, TaskKind::Async, |run, task| run.access(task, address, Write));
@@ -409,7 +412,7 @@ mod tests {
 
     #[test]
     fn a_finish_becomes_a_master_node() {
-        let mut run = Run::new();
+        let mut run = Case::new();
         assert_eq!(run.finish(|_| {}), 1);
         // Entry, master node, exit; the first task, and the main task before it.
         assert_eq!(run.stream.consumer().engine.remains.nodes.len(), 5);
@@ -419,7 +422,7 @@ mod tests {
 
     #[test]
     fn races_are_found_inside_a_scope_and_on_its_master_node() {
-        let mut run = Run::new();
+        let mut run = Case::new();
         run.finish(|run| run.task(MAIN, TaskKind::Async, |run, task| run.access(task, 0, Write)));
         assert_eq!(run.races(), 1, "found as the finish ends");
         run.event(Event::FinishBegin { task: MAIN });
@@ -434,11 +437,11 @@ mod tests {
     fn a_scope_that_edges_may_cross_stays_as_it_is() {
         let promise = PromiseId(0);
         let region = RegionId(0);
-        let isolated = |run: &mut Run, task: TaskId| {
+        let isolated = |run: &mut Case, task: TaskId| {
             run.event(Event::IsolatedBegin { task });
             run.event(Event::IsolatedEnd { task });
         };
-        let mut run = Run::new();
+        let mut run = Case::new();
         run.event(Event::PromiseNew { task: MAIN, promise });
         run.event(Event::RegionNew { task: MAIN, region });
         assert_eq!(run.finish(|run| isolated(run, MAIN)), 2);

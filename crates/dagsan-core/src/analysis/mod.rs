@@ -14,7 +14,7 @@ pub(crate) use cg::Cg;
 pub(crate) use cg_otf::CgOtf;
 pub(crate) use zipper::Zipper;
 
-use crate::access::AccessSet;
+use crate::access::Run;
 use crate::bytes::Bytes;
 use crate::detector::Findings;
 use crate::error::Error;
@@ -24,7 +24,7 @@ use crate::stream::Strand;
 /// What a graph engine is to the detector.
 pub(crate) trait Analysis: Send {
     /// Accesses of a strand that does not run alone, as in [`crate::Consumer::accesses`].
-    fn accesses(&mut self, strand: &Strand, set: &AccessSet);
+    fn accesses(&mut self, strand: &Strand, runs: &[Run]);
 
     /// A task event.
     fn event(&mut self, step: &Step<'_>, found: &mut Findings) -> Result<(), Error>;

@@ -11,7 +11,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::access::{AccessKind, AccessSet};
+use crate::access::{AccessKind, Run};
 use crate::bytes::{Bytes, Location};
 use crate::error::Error;
 use crate::ids::{SiteId, StrandId, TaskId};
@@ -24,6 +24,7 @@ pub(super) struct Touch {
     pub(super) at: Location,
     pub(super) object: u32,
     pub(super) kind: AccessKind,
+    pub(super) atomic: bool,
     pub(super) site: SiteId,
     pub(super) strand: StrandId,
     pub(super) task: TaskId,
@@ -35,10 +36,14 @@ impl Touch {
         (self.at.line, self.object)
     }
 
+    fn conflicts(&self, other: &Touch) -> bool {
+        (self.kind == AccessKind::Write || other.kind == AccessKind::Write) && !(self.atomic && other.atomic)
+    }
+
     /// The touch as a side of a race.
     pub(super) fn access(&self) -> Access {
-        let Touch { strand, task, site, kind, .. } = *self;
-        Access { strand, task, site, kind, isolated: false }
+        let Touch { strand, task, site, kind, atomic, .. } = *self;
+        Access { strand, task, site, kind, isolated: false, locked: false, atomic }
     }
 }
 
@@ -56,7 +61,7 @@ pub(super) fn conflicts(a: &[Touch], b: &mut [Touch], mut race: impl FnMut(&Touc
         start += a[start..].iter().take_while(|x| x.key() < key).count();
         for x in a[start..].iter().take_while(|x| x.key() == key) {
             let mask = x.at.mask & y.at.mask;
-            if mask != 0 && (x.kind == AccessKind::Write || y.kind == AccessKind::Write) {
+            if mask != 0 && x.conflicts(y) {
                 race(x, y, Location { line: x.at.line, mask });
                 y.at.mask &= !mask;
             }
@@ -65,20 +70,35 @@ pub(super) fn conflicts(a: &[Touch], b: &mut [Touch], mut race: impl FnMut(&Touc
 }
 
 /// One set for all: of every byte a write if there is one, else a read. Whatever conflicts with a touch that
-/// is left out conflicts with the one that is kept for its byte.
+/// is left out conflicts with one that is kept for its byte: a plain write covers everything, an atomic write or
+/// a plain read whatever is atomic and reads.
 pub(super) fn union(mut touches: Vec<Touch>) -> Vec<Touch> {
-    // Writes first: they cover reads.
-    touches.sort_by_key(|touch| (touch.key(), touch.kind == AccessKind::Read));
-    let (mut key, mut covered) = (None, 0);
+    touches.sort_by_key(|touch| (touch.key(), touch.kind == AccessKind::Read, touch.atomic));
+    let (mut key, mut plain_write, mut atomic_write, mut plain_read) = (None, 0, 0, 0);
     touches.retain_mut(|touch| {
         if key != Some(touch.key()) {
-            (key, covered) = (Some(touch.key()), 0);
+            (key, plain_write, atomic_write, plain_read) = (Some(touch.key()), 0, 0, 0);
         }
-        touch.at.mask &= !covered;
-        covered |= touch.at.mask;
-        touch.at.mask != 0
+        let mask = &mut touch.at.mask;
+        match (touch.kind, touch.atomic) {
+            (AccessKind::Write, false) => keep_new(mask, plain_write, &mut plain_write),
+            (AccessKind::Write, true) => keep_new(mask, plain_write | atomic_write, &mut atomic_write),
+            (AccessKind::Read, false) => keep_new(mask, plain_write | plain_read, &mut plain_read),
+            // It covers others of its kind.
+            (AccessKind::Read, true) => {
+                let covered = plain_write | atomic_write | plain_read;
+                keep_new(mask, covered, &mut plain_read);
+            }
+        }
+        *mask != 0
     });
     touches
+}
+
+/// Takes what is covered out of the mask, and adds the rest to what is kept.
+fn keep_new(mask: &mut u64, covered: u64, kept: &mut u64) {
+    *mask &= !covered;
+    *kept |= *mask;
 }
 
 /// Which object each byte belongs to.
@@ -91,13 +111,14 @@ pub(super) struct Objects {
 
 impl Objects {
     /// Adds what `strand` did to `set`.
-    pub(super) fn record(&mut self, strand: &Strand, accesses: &AccessSet, set: &mut Vec<Touch>) {
-        for run in accesses.runs() {
+    pub(super) fn record(&mut self, strand: &Strand, runs: &[Run], set: &mut Vec<Touch>) {
+        for run in runs {
             let mut add = |mask, object| {
                 if mask != 0 {
                     let at = Location { line: run.at.line, mask };
-                    let (kind, site) = (run.kind, run.site);
-                    set.push(Touch { at, object, kind, site, strand: strand.id, task: strand.task });
+                    let Run { kind, site, atomic, .. } = *run;
+                    let (strand, task) = (strand.id, strand.task);
+                    set.push(Touch { at, object, kind, atomic, site, strand, task });
                 }
             };
             let mut rest = run.at.mask;
@@ -160,7 +181,7 @@ mod tests {
 
     fn touch(line: u64, mask: u64, object: u32, kind: AccessKind, strand: u32) -> Touch {
         let (at, site) = (Location { line, mask }, SiteId::new(0).unwrap());
-        Touch { at, object, kind, site, strand: StrandId(strand), task: TaskId::MAIN }
+        Touch { at, object, kind, atomic: false, site, strand: StrandId(strand), task: TaskId::MAIN }
     }
 
     #[test]
@@ -199,15 +220,16 @@ mod tests {
             id: StrandId(0),
             task: TaskId::MAIN,
             isolated: false,
+            locks: &[],
             quiescent: false,
             depth_first: true,
         };
-        let mut accesses = AccessSet::new();
-        accesses.record(Bytes::new(64, 8).unwrap(), Write, SiteId::new(0).unwrap());
+        let at = Location { line: 1, mask: 0xff };
+        let runs = [Run { at, kind: Write, site: SiteId::new(0).unwrap(), atomic: false }];
         let mut objects = Objects::default();
         let parts = |objects: &mut Objects| {
             let mut set = Vec::new();
-            objects.record(&strand, &accesses, &mut set);
+            objects.record(&strand, &runs, &mut set);
             set.iter().map(|touch| (touch.at.mask, touch.object)).collect::<Vec<_>>()
         };
         assert_eq!(parts(&mut objects), [(0xff, 0)]);

@@ -1,8 +1,10 @@
 //! Which edges an event adds to the computation graph: the definition of "precedes".
 
+use rustc_hash::FxHashMap;
+
 use crate::event::Event;
-use crate::ids::TaskId;
-use crate::step::Step;
+use crate::ids::{SyncId, TaskId};
+use crate::step::{Phase, Step};
 
 /// A node of the computation graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,6 +28,8 @@ pub enum EdgeKind {
     Join,
     /// From the set of a promise to a get of it.
     Promise,
+    /// From a release of a synchronisation object to an acquire of it.
+    Release,
     /// From an isolated section to the next one of the run. Not an edge if isolated is read as
     /// mutual exclusion.
     Isolation,
@@ -49,12 +53,16 @@ pub struct Edges {
     sets: Vec<NodeId>,
     /// The last strand of the latest isolated section.
     isolated: Option<NodeId>,
+    /// The kept releases of each object, those left out that come before another one of the same task or before
+    /// the last quiescent point.
+    releases: FxHashMap<SyncId, Vec<(TaskId, NodeId)>>,
 }
 
 impl Edges {
     /// At the start of a program.
     pub fn new(sink: &mut impl EdgeSink) -> Edges {
-        Edges { current: vec![sink.node(TaskId::MAIN)], sets: Vec::new(), isolated: None }
+        let current = vec![sink.node(TaskId::MAIN)];
+        Edges { current, sets: Vec::new(), isolated: None, releases: FxHashMap::default() }
     }
 
     /// The strand that `task` is in, or ended with.
@@ -93,7 +101,20 @@ impl Edges {
                 }
             }
             Event::IsolatedEnd { .. } => self.isolated = Some(before),
+            Event::Release { sync, keep, .. } => {
+                let releases = self.releases.entry(sync).or_default();
+                releases.retain(|&(by, _)| keep && by != task);
+                releases.push((task, before));
+            }
+            Event::Acquire { sync, .. } => {
+                for &(_, release) in self.releases.get(&sync).into_iter().flatten() {
+                    sink.edge(release, after, EdgeKind::Release);
+                }
+            }
             _ => {}
+        }
+        if step.phase == Phase::Quiesced {
+            self.releases.clear();
         }
     }
 }

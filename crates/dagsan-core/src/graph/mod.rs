@@ -9,10 +9,11 @@ mod edges;
 
 pub use edges::{EdgeKind, EdgeSink, Edges, NodeId};
 
-use crate::access::{AccessSet, Run};
+use crate::access::Run;
 use crate::bytes::Bytes;
 use crate::error::Error;
 use crate::ids::{StrandId, TaskId};
+use crate::locks::Held;
 use crate::step::Step;
 use crate::stream::{Consumer, Strand};
 
@@ -25,6 +26,8 @@ pub struct Node {
     pub strand: Option<StrandId>,
     /// Is it part of an isolated section?
     pub isolated: bool,
+    /// The locks that its task held, sorted.
+    pub locks: Box<[Held]>,
     /// What it read and wrote.
     pub accesses: Vec<NodeAccess>,
 }
@@ -62,7 +65,8 @@ pub struct Graph {
 
 impl EdgeSink for Graph {
     fn node(&mut self, task: TaskId) -> NodeId {
-        self.nodes.push(Node { task, strand: None, isolated: false, accesses: Vec::new() });
+        let (isolated, locks) = (false, Box::default());
+        self.nodes.push(Node { task, strand: None, isolated, locks, accesses: Vec::new() });
         NodeId(self.nodes.len() as u32 - 1)
     }
 
@@ -104,12 +108,13 @@ impl GraphBuilder {
 }
 
 impl Consumer for GraphBuilder {
-    fn accesses(&mut self, strand: &Strand, set: &AccessSet) -> Result<(), Error> {
+    fn accesses(&mut self, strand: &Strand, runs: &[Run]) -> Result<(), Error> {
         let erasures = self.graph.erasures.len();
         let node = &mut self.graph.nodes[self.edges.current(strand.task).index()];
         node.strand = Some(strand.id);
         node.isolated = strand.isolated;
-        node.accesses.extend(set.runs().map(|run| NodeAccess { run, erasures }));
+        node.locks = strand.locks.into();
+        node.accesses.extend(runs.iter().map(|&run| NodeAccess { run, erasures }));
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! The accesses that a segment remembers beside its writer, as shared immutable lists.
 //!
-//! Mostly these are readers. If isolated sections are read as mutual exclusion, isolated reads and
-//! writes are here too: they do not race with each other, so several may have to be remembered.
+//! Mostly these are readers. Atomic writes, and those with locks held, are here too: they may not race with each
+//! other, so several may have to be remembered.
 //!
 //! Lines that were treated alike share one list: an array that a thousand tasks read costs a
 //! thousand nodes, not a thousand per line. A list only ever points to older nodes, so the live ones can
@@ -24,9 +24,11 @@ impl List {
 
 const WRITE: u32 = 1;
 const PLAIN: u32 = 2;
+const MIXED: u32 = 4;
+const FLAGS: u32 = 3;
 
 /// ```text
-///   len   [ number of records from here on : 30 bits | one is outside of isolated sections? | one is a write? ]
+///   len   [ number of records from here on : 29 bits | locks differ? | one is not atomic? | one is a write? ]
 /// ```
 #[derive(Clone, Copy)]
 struct Node {
@@ -59,15 +61,22 @@ impl Lists {
 
     #[inline]
     pub(crate) fn len(&self, list: List) -> u32 {
-        self.nodes[list.0 as usize].len >> 2
+        self.nodes[list.0 as usize].len >> FLAGS
     }
 
-    /// May there be something in it that conflicts with `access`? A read need not look at a list of reads, nor an
-    /// isolated access at one of isolated accesses; both may be long.
+    /// May there be something in it that conflicts with `access`, locks apart? A read need not look at a list of
+    /// reads, nor an atomic access at one of atomic accesses; both may be long.
     #[inline]
     pub(crate) fn may_conflict(&self, list: List, access: Record) -> bool {
         let kinds = self.nodes[list.0 as usize].len;
-        (access.is_write() || kinds & WRITE != 0) && (!access.is_isolated() || kinds & PLAIN != 0)
+        (access.is_write() || kinds & WRITE != 0) && (!access.is_atomic() || kinds & PLAIN != 0)
+    }
+
+    /// Some access of the list, if all in it were made with the same locks held.
+    #[inline]
+    pub(crate) fn with_common_locks(&self, list: List) -> Option<Record> {
+        let node = &self.nodes[list.0 as usize];
+        (!list.is_empty() && node.len & MIXED == 0).then_some(node.record)
     }
 
     pub(crate) fn iter(&self, mut list: List) -> impl Iterator<Item = Record> {
@@ -78,22 +87,15 @@ impl Lists {
         })
     }
 
-    pub(crate) fn cons(&mut self, record: Record, next: List) -> List {
-        let kinds = self.nodes[next.0 as usize].len & (WRITE | PLAIN);
+    /// The list with one record more. `same_locks` says whether it was made with the locks of the next one held.
+    pub(crate) fn cons(&mut self, record: Record, next: List, same_locks: bool) -> List {
+        let flags = self.nodes[next.0 as usize].len & (WRITE | PLAIN | MIXED);
         let write = if record.is_write() { WRITE } else { 0 };
-        let plain = if record.is_isolated() { 0 } else { PLAIN };
-        let len = (self.len(next) + 1) << 2 | kinds | write | plain;
+        let plain = if record.is_atomic() { 0 } else { PLAIN };
+        let mixed = if same_locks || next.is_empty() { 0 } else { MIXED };
+        let len = (self.len(next) + 1) << FLAGS | flags | write | plain | mixed;
         self.nodes.push(Node { record, next, len });
         List((self.nodes.len() - 1) as u32)
-    }
-
-    /// The list without the records that `drop` picks.
-    pub(crate) fn without(&mut self, list: List, mut drop: impl FnMut(Record) -> bool) -> List {
-        let kept: Vec<Record> = self.iter(list).filter(|&record| !drop(record)).collect();
-        if kept.len() as u32 == self.len(list) {
-            return list;
-        }
-        kept.into_iter().rev().fold(List::EMPTY, |list, record| self.cons(record, list))
     }
 
     pub(crate) fn clear(&mut self) {
@@ -141,11 +143,17 @@ impl Lists {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::access::AccessKind;
+    use crate::access::{AccessKind, Run};
+    use crate::bytes::Location;
     use crate::ids::{SiteId, StrandId};
 
+    fn access(strand: u32, kind: AccessKind, atomic: bool) -> Record {
+        let (at, site) = (Location { line: 0, mask: 1 }, SiteId::new(0).unwrap());
+        Record::new(StrandId(strand), &Run { at, kind, site, atomic }, false)
+    }
+
     fn record(strand: u32) -> Record {
-        Record::new(StrandId(strand), SiteId::new(0).unwrap(), AccessKind::Read, false)
+        access(strand, AccessKind::Read, false)
     }
 
     fn strands(lists: &Lists, list: List) -> Vec<u32> {
@@ -155,11 +163,11 @@ mod tests {
     #[test]
     fn lists_share_tails_and_survive_a_collection() {
         let mut lists = Lists::new();
-        let garbage = lists.cons(record(1), List::EMPTY);
-        let shared = lists.cons(record(2), List::EMPTY);
-        lists.cons(record(3), garbage);
-        let mut a = lists.cons(record(4), shared);
-        let mut b = lists.cons(record(5), shared);
+        let garbage = lists.cons(record(1), List::EMPTY, true);
+        let shared = lists.cons(record(2), List::EMPTY, true);
+        lists.cons(record(3), garbage, true);
+        let mut a = lists.cons(record(4), shared, true);
+        let mut b = lists.cons(record(5), shared, true);
         lists.collect(|visit| {
             visit(&mut a);
             visit(&mut b);
@@ -173,27 +181,28 @@ mod tests {
     #[test]
     fn a_list_knows_what_it_may_conflict_with() {
         let mut lists = Lists::new();
-        let isolated = |kind| Record::new(StrandId(2), SiteId::new(0).unwrap(), kind, true);
-        let plain_write = Record::new(StrandId(9), SiteId::new(0).unwrap(), AccessKind::Write, false);
-        let reads = lists.cons(record(1), List::EMPTY);
-        assert!(!lists.may_conflict(reads, record(5)) && lists.may_conflict(reads, plain_write));
-        assert!(lists.may_conflict(reads, isolated(AccessKind::Write)));
-        let sections = lists.cons(isolated(AccessKind::Write), List::EMPTY);
-        assert!(!lists.may_conflict(sections, isolated(AccessKind::Write)));
-        assert!(lists.may_conflict(sections, record(5)) && lists.may_conflict(sections, plain_write));
-        let both = lists.cons(record(3), sections);
-        assert!(lists.may_conflict(both, record(5)) && lists.may_conflict(both, isolated(AccessKind::Write)));
+        let atomic = access(2, AccessKind::Write, true);
+        let write = access(9, AccessKind::Write, false);
+        let reads = lists.cons(record(1), List::EMPTY, true);
+        assert!(!lists.may_conflict(reads, record(5)) && lists.may_conflict(reads, write));
+        assert!(lists.may_conflict(reads, atomic));
+        let atomics = lists.cons(atomic, List::EMPTY, true);
+        assert!(!lists.may_conflict(atomics, atomic));
+        assert!(lists.may_conflict(atomics, record(5)) && lists.may_conflict(atomics, write));
+        let both = lists.cons(record(3), atomics, true);
+        assert!(lists.may_conflict(both, record(5)) && lists.may_conflict(both, atomic));
         assert_eq!(lists.len(both), 2);
-        let without = lists.without(both, Record::is_write);
-        assert!(!lists.may_conflict(without, record(5)));
     }
 
     #[test]
-    fn dropping_nothing_keeps_the_list_itself() {
+    fn a_list_knows_whether_its_locks_are_the_same() {
         let mut lists = Lists::new();
-        let list = (0..4).fold(List::EMPTY, |list, strand| lists.cons(record(strand), list));
-        assert_eq!(lists.without(list, |_| false), list);
-        let odd = lists.without(list, |record| record.strand().0 % 2 == 0);
-        assert_eq!(strands(&lists, odd), [3, 1]);
+        assert!(lists.with_common_locks(List::EMPTY).is_none());
+        let one = lists.cons(record(1), List::EMPTY, false);
+        let two = lists.cons(record(2), one, true);
+        assert!(lists.with_common_locks(two).is_some_and(|record| record.strand() == StrandId(2)));
+        let mixed = lists.cons(record(3), two, false);
+        let more = lists.cons(record(4), mixed, true);
+        assert!(lists.with_common_locks(mixed).is_none() && lists.with_common_locks(more).is_none());
     }
 }

@@ -42,14 +42,21 @@ pub(crate) trait Judge {
     /// A bag of strands that will all have the same answers (see [`crate::order::Order::bag`]).
     fn bag(&mut self, strand: StrandId) -> Option<u32>;
 
-    /// The two are parallel and conflict.
-    fn race(&mut self, first: Record, second: Record, location: Location);
+    /// Do the locks that the two strands held keep them apart?
+    fn exclude(&self, a: StrandId, b: StrandId) -> bool;
+
+    /// Does whoever excludes `a` by locks exclude `b` too?
+    fn excludes_no_more(&self, a: StrandId, b: StrandId) -> bool;
+
+    /// The two are parallel and conflict. Returns whether that is news: no race of these sites on these bytes was
+    /// reported.
+    fn race(&mut self, first: Record, second: Record, location: Location) -> bool;
 }
 
 /// What was done to some bytes, as far as it can matter.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct State {
-    /// The last write outside of isolated sections, or [`Record::NO_WRITE`].
+    /// The last write that was not atomic, nor made with locks held, or [`Record::NO_WRITE`].
     writer: Record,
     /// The accesses that it does not cover.
     list: List,
@@ -191,54 +198,96 @@ impl History {
             return known.to;
         }
         let mut raced = false;
-        let mut check = |earlier: Record| {
-            if earlier.conflicts(access) && !judge.precedes(earlier.strand()) {
-                judge.race(earlier, access, at);
-                raced = true;
-            }
-        };
-        if from.writer != Record::NO_WRITE {
-            check(from.writer);
+        if from.writer != Record::NO_WRITE && races(from.writer, access, judge) {
+            raced = true;
+            judge.race(from.writer, access, at);
         }
-        if self.lists.may_conflict(from.list, access) {
+        let mut repeated = Vec::new();
+        if self.may_conflict(from.list, access, judge) {
             for earlier in self.lists.iter(from.list) {
-                check(earlier);
+                if races(earlier, access, judge) {
+                    raced = true;
+                    if !judge.race(earlier, access, at) {
+                        repeated.push(earlier);
+                    }
+                }
             }
         }
         let to = if access.is_plain_write() {
             State { writer: access, list: List::EMPTY }
         } else {
-            State { writer: from.writer, list: self.remember(from.list, access, judge) }
+            let list = self.without(from.list, repeated, judge);
+            State { writer: from.writer, list: self.remember(list, access, judge) }
         };
         // A race is reported for every location, so only race-free transitions are taken from memory.
         self.memo[slot] = (!raced).then_some(Transition { from, access, to });
         to
     }
 
+    /// May something in the list race with `access`? Most often one look at the list is enough.
+    fn may_conflict(&self, list: List, access: Record, judge: &impl Judge) -> bool {
+        let common = self.lists.with_common_locks(list);
+        self.lists.may_conflict(list, access)
+            && !common.is_some_and(|earlier| excluded(earlier, access, judge))
+    }
+
+    /// The list without `records`, which are in the order of the list. Accesses that race again as others did
+    /// before are forgotten: their bytes are known to be racy, and with many such on both sides the reports
+    /// would grow as the square.
+    fn without(&mut self, list: List, records: Vec<Record>, judge: &impl Judge) -> List {
+        if records.is_empty() {
+            return list;
+        }
+        let mut records = records.into_iter().peekable();
+        let kept: Vec<Record> =
+            self.lists.iter(list).filter(|record| records.next_if_eq(record).is_none()).collect();
+        self.list_of(kept, judge)
+    }
+
     /// The list with `access` in it, and without some that it covers.
     fn remember(&mut self, mut list: List, access: Record, judge: &mut impl Judge) -> List {
         while let Some((latest, older)) = self.lists.head(list) {
-            if !access.covers(latest) || !judge.precedes(latest.strand()) {
+            if !covers(access, latest, judge) || !judge.precedes(latest.strand()) {
                 break;
             }
             list = older;
         }
         let len = self.lists.len(list);
         if len >= 8 && len.is_power_of_two() {
-            let mut kept: Vec<(u32, Record)> = Vec::new();
-            list = self.lists.without(list, |earlier| {
-                if access.covers(earlier) && judge.precedes(earlier.strand()) {
-                    return true;
-                }
-                let Some(bag) = judge.bag(earlier.strand()) else { return false };
-                if kept.iter().any(|&(other, record)| other == bag && record.covers(earlier)) {
-                    return true;
-                }
-                kept.push((bag, earlier));
-                false
-            });
+            list = self.without_covered(list, access, judge);
         }
-        self.lists.cons(access, list)
+        self.cons(access, list, judge)
+    }
+
+    /// The list without those that `access` covers, and those that a later one in their bag covers.
+    fn without_covered(&mut self, list: List, access: Record, judge: &mut impl Judge) -> List {
+        let mut in_bags: Vec<(u32, Record)> = Vec::new();
+        let mut kept: Vec<Record> = Vec::new();
+        for earlier in self.lists.iter(list) {
+            if covers(access, earlier, judge) && judge.precedes(earlier.strand()) {
+                continue;
+            }
+            if let Some(bag) = judge.bag(earlier.strand()) {
+                if in_bags.iter().any(|&(other, later)| other == bag && covers(later, earlier, judge)) {
+                    continue;
+                }
+                in_bags.push((bag, earlier));
+            }
+            kept.push(earlier);
+        }
+        if kept.len() as u32 == self.lists.len(list) {
+            return list;
+        }
+        self.list_of(kept, judge)
+    }
+
+    fn list_of(&mut self, records: Vec<Record>, judge: &impl Judge) -> List {
+        records.into_iter().rev().fold(List::EMPTY, |list, record| self.cons(record, list, judge))
+    }
+
+    fn cons(&mut self, record: Record, list: List, judge: &impl Judge) -> List {
+        let same_locks = self.lists.head(list).is_some_and(|(next, _)| same_locks(record, next, judge));
+        self.lists.cons(record, list, same_locks)
     }
 
     /// The bytes become other memory.
@@ -368,6 +417,35 @@ impl History {
         let line = &mut self.pages[page][slot];
         line.set_first(first);
         line.more = more;
+    }
+}
+
+/// Do locks keep the two apart?
+#[inline]
+fn excluded(a: Record, b: Record, judge: &impl Judge) -> bool {
+    a.is_locked() && b.is_locked() && judge.exclude(a.strand(), b.strand())
+}
+
+/// Does `access` race with an earlier one?
+#[inline]
+fn races(earlier: Record, access: Record, judge: &mut impl Judge) -> bool {
+    earlier.conflicts(access) && !excluded(earlier, access, judge) && !judge.precedes(earlier.strand())
+}
+
+/// Does whatever conflicts with `earlier` conflict with `later` too?
+#[inline]
+fn covers(later: Record, earlier: Record, judge: &impl Judge) -> bool {
+    later.covers(earlier) && (!later.is_locked() || judge.excludes_no_more(later.strand(), earlier.strand()))
+}
+
+/// Do the locks of the two exclude the same?
+#[inline]
+fn same_locks(a: Record, b: Record, judge: &impl Judge) -> bool {
+    match (a.is_locked(), b.is_locked()) {
+        (true, true) => {
+            judge.excludes_no_more(a.strand(), b.strand()) && judge.excludes_no_more(b.strand(), a.strand())
+        }
+        (a, b) => a == b,
     }
 }
 

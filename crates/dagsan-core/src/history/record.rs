@@ -1,29 +1,34 @@
 //! One remembered access, in eight bytes.
 
-use crate::access::AccessKind;
+use crate::access::{AccessKind, Run};
 use crate::ids::{SiteId, StrandId};
 
 /// Who accessed, from where, how.
 ///
 /// ```text
-///   63 ………………………… 32 31 ……………… 2    1        0
-///   [    strand     |    site   | isolated | write ]
+///   63 ………………………… 32 31 ……………… 3    2        1        0
+///   [    strand     |    site   | atomic | locked | write ]
 /// ```
+///
+/// Which locks were held is a matter of the strand, and asked for only where both sides are locked.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Record(u64);
 
 const WRITE: u64 = 1;
-const ISOLATED: u64 = 2;
+const LOCKED: u64 = 2;
+const ATOMIC: u64 = 4;
 
 impl Record {
     /// No write: what a segment that was only read has for a writer.
     pub(crate) const NO_WRITE: Record = Record(0);
 
+    /// The access `run` of `strand`. `locked` says whether the strand held locks.
     #[inline]
-    pub(crate) fn new(strand: StrandId, site: SiteId, kind: AccessKind, isolated: bool) -> Record {
-        let write = if kind == AccessKind::Write { WRITE } else { 0 };
-        let isolated = if isolated { ISOLATED } else { 0 };
-        Record(u64::from(strand.0) << 32 | u64::from(site.number()) << 2 | isolated | write)
+    pub(crate) fn new(strand: StrandId, run: &Run, locked: bool) -> Record {
+        let write = if run.kind == AccessKind::Write { WRITE } else { 0 };
+        let locked = if locked { LOCKED } else { 0 };
+        let atomic = if run.atomic { ATOMIC } else { 0 };
+        Record(u64::from(strand.0) << 32 | u64::from(run.site.number()) << 3 | atomic | locked | write)
     }
 
     #[inline]
@@ -32,7 +37,7 @@ impl Record {
     }
 
     pub(crate) fn site(self) -> SiteId {
-        SiteId::new((self.0 as u32) >> 2).expect("30 bits")
+        SiteId::new((self.0 as u32) >> 3).expect("29 bits")
     }
 
     #[inline]
@@ -45,55 +50,71 @@ impl Record {
     }
 
     #[inline]
-    pub(crate) fn is_isolated(self) -> bool {
-        self.0 & ISOLATED != 0
+    pub(crate) fn is_locked(self) -> bool {
+        self.0 & LOCKED != 0
     }
 
-    /// A write outside of isolated sections: it covers whatever comes before it.
+    #[inline]
+    pub(crate) fn is_atomic(self) -> bool {
+        self.0 & ATOMIC != 0
+    }
+
+    /// A write, not atomic and without locks: it covers whatever comes before it.
     #[inline]
     pub(crate) fn is_plain_write(self) -> bool {
-        self.0 & (WRITE | ISOLATED) == WRITE
+        self.0 & (WRITE | LOCKED | ATOMIC) == WRITE
     }
 
-    /// Would the two race if they were parallel?
+    /// Would the two race if they were parallel, and no lock kept them apart?
     #[inline]
     pub(crate) fn conflicts(self, other: Record) -> bool {
-        (self.0 | other.0) & WRITE != 0 && self.0 & other.0 & ISOLATED == 0
+        (self.0 | other.0) & WRITE != 0 && self.0 & other.0 & ATOMIC == 0
     }
 
-    /// Does whatever conflicts with `earlier` conflict with this one too? If `earlier` also precedes
-    /// this one, it need not be remembered: a later access parallel to `earlier` is parallel to this.
+    /// Does whatever conflicts with `earlier` conflict with this one too, if this one's locks exclude no more? If
+    /// `earlier` also precedes this one, it need not be remembered: a later access parallel to `earlier` is
+    /// parallel to this.
     #[inline]
     pub(crate) fn covers(self, earlier: Record) -> bool {
-        (self.is_write() || !earlier.is_write()) && (!self.is_isolated() || earlier.is_isolated())
+        (self.is_write() || !earlier.is_write())
+            && (!self.is_atomic() || earlier.is_atomic())
+            && (!self.is_locked() || earlier.is_locked())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bytes::Location;
+
+    fn record(kind: AccessKind, atomic: bool, locked: bool) -> Record {
+        let (at, site) = (Location { line: 0, mask: 1 }, SiteId::new(SiteId::MAX).unwrap());
+        Record::new(StrandId(u32::MAX), &Run { at, kind, site, atomic }, locked)
+    }
 
     #[test]
     fn covering_means_conflicting_with_at_least_as_much() {
-        let all: Vec<Record> = [AccessKind::Read, AccessKind::Write]
-            .into_iter()
-            .flat_map(|kind| [false, true].map(|isolated| (kind, isolated)))
-            .map(|(kind, isolated)| Record::new(StrandId(7), SiteId::new(9).unwrap(), kind, isolated))
-            .collect();
+        let kinds = [AccessKind::Read, AccessKind::Write];
+        let all: Vec<Record> =
+            kinds.iter().flat_map(|&kind| [false, true].map(|atomic| record(kind, atomic, false))).collect();
         for &a in &all {
             for &b in &all {
                 let plain = all.iter().all(|&c| !a.conflicts(c) || b.conflicts(c));
                 assert_eq!(b.covers(a), plain);
             }
         }
+        let (locked, free) =
+            (record(AccessKind::Write, false, true), record(AccessKind::Write, false, false));
+        assert!(free.covers(locked) && locked.covers(locked) && !locked.covers(free));
     }
 
     #[test]
     fn the_fields_come_back() {
-        let site = SiteId::new(SiteId::MAX).unwrap();
-        let record = Record::new(StrandId(u32::MAX), site, AccessKind::Write, true);
-        assert_eq!(record.strand(), StrandId(u32::MAX));
-        assert_eq!(record.site(), site);
-        assert!(record.is_write() && record.is_isolated() && !record.is_plain_write());
+        let all = record(AccessKind::Write, true, true);
+        assert_eq!((all.strand(), all.site().number()), (StrandId(u32::MAX), SiteId::MAX));
+        assert!(all.is_write() && all.is_locked() && all.is_atomic() && !all.is_plain_write());
+        let none = record(AccessKind::Read, false, false);
+        assert!(!none.is_write() && !none.is_locked() && !none.is_atomic() && !none.is_plain_write());
+        assert!(record(AccessKind::Write, false, false).is_plain_write());
     }
 }

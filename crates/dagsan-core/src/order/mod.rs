@@ -176,7 +176,9 @@ impl std::fmt::Debug for Engine {
 
 use Construct::*;
 const EVERYTHING: &[Construct] =
-    &[AsyncFinish, SpawnSync, StructuredFuture, GeneralFuture, Promise, Isolated, Region];
+    &[AsyncFinish, SpawnSync, StructuredFuture, GeneralFuture, Promise, Isolated, Region, Lock, Atomic];
+const ALL_BUT_LOCKS: &[Construct] =
+    &[AsyncFinish, SpawnSync, StructuredFuture, GeneralFuture, Promise, Isolated, Region, Atomic];
 
 /// All engines, the default first.
 pub static ENGINES: &[Engine] = &[
@@ -191,7 +193,7 @@ pub static ENGINES: &[Engine] = &[
     Engine {
         name: "esp-bags",
         summary: "S-bags and P-bags: async/finish, spawn/sync, isolated; serial",
-        constructs: &[AsyncFinish, SpawnSync, Isolated],
+        constructs: &[AsyncFinish, SpawnSync, Isolated, Lock],
         depth_first: true,
         isolation: Isolation::MutualExclusion,
         build: Build::Order(|_| Box::new(esp_bags::EspBags::new())),
@@ -199,7 +201,7 @@ pub static ENGINES: &[Engine] = &[
     Engine {
         name: "multibags",
         summary: "bags with structured futures; serial",
-        constructs: &[AsyncFinish, SpawnSync, Isolated, StructuredFuture],
+        constructs: &[AsyncFinish, SpawnSync, Isolated, StructuredFuture, Lock],
         depth_first: true,
         isolation: Isolation::MutualExclusion,
         build: Build::Order(|_| Box::new(multibags::MultiBags::new())),
@@ -207,7 +209,7 @@ pub static ENGINES: &[Engine] = &[
     Engine {
         name: "drdp",
         summary: "program structure tree and non-tree joins: futures and promises",
-        constructs: &[AsyncFinish, SpawnSync, Isolated, StructuredFuture, GeneralFuture, Promise],
+        constructs: &[AsyncFinish, SpawnSync, Isolated, StructuredFuture, GeneralFuture, Promise, Lock],
         depth_first: false,
         isolation: Isolation::MutualExclusion,
         build: Build::Order(|options| Box::new(drdp::Drdp::new(options))),
@@ -215,7 +217,7 @@ pub static ENGINES: &[Engine] = &[
     Engine {
         name: "sf-order",
         summary: "order-maintenance lists and future bitmaps: spawn/sync and structured futures",
-        constructs: &[SpawnSync, StructuredFuture],
+        constructs: &[SpawnSync, StructuredFuture, Lock],
         depth_first: false,
         isolation: Isolation::Ordered,
         build: Build::Order(|_| Box::new(sf_order::SfOrder::new())),
@@ -238,16 +240,16 @@ pub static ENGINES: &[Engine] = &[
     },
     Engine {
         name: "cg",
-        summary: "every two nodes of the finished computation graph: everything, at n² cost",
-        constructs: EVERYTHING,
+        summary: "every two nodes of the finished computation graph: everything but locks, at n² cost",
+        constructs: ALL_BUT_LOCKS,
         depth_first: false,
         isolation: Isolation::Ordered,
         build: Build::Graph(|| Box::new(analysis::Cg::new())),
     },
     Engine {
         name: "cg-otf",
-        summary: "the computation graph on the fly: scopes are checked and replaced as they end; everything",
-        constructs: EVERYTHING,
+        summary: "the computation graph on the fly: scopes are checked and replaced as they end; everything but locks",
+        constructs: ALL_BUT_LOCKS,
         depth_first: false,
         isolation: Isolation::Ordered,
         build: Build::Graph(|| Box::new(analysis::CgOtf::new())),

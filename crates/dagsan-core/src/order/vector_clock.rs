@@ -1,17 +1,19 @@
 //! `vector-clock`: a clock per task, as FastTrack-like tools would keep if every task were a thread.
 //!
 //! Handles everything, in any order of delivery. A task's clock says, for each task, up to which of its
-//! epochs it is known; a task's epoch grows whenever somebody may come to know it (spawn, set, end of
-//! an isolated section). A query is one comparison, as in FastTrack. What it is here to show is the cost:
+//! epochs it is known; a task's epoch grows whenever somebody may come to know it (spawn, set,
+//! release, end of an isolated section). A query is one comparison, as in FastTrack. What it is here to show is the cost:
 //! a clock has an entry per task, and spawning copies one, so n tasks take n² time and, while they
 //! live, n² memory.
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use super::{Order, Strands, Tasks};
 use crate::error::Error;
 use crate::event::Event;
-use crate::ids::{StrandId, TaskId};
+use crate::ids::{StrandId, SyncId, TaskId};
 use crate::step::{Phase, Step};
 use crate::stream::Strand;
 
@@ -31,6 +33,8 @@ pub struct VectorClock {
     clocks: Tasks<Clock>,
     sets: Vec<Clock>,
     isolated: Clock,
+    /// What the kept releases of each object know.
+    releases: FxHashMap<SyncId, Clock>,
     strands: Strands<Epoch>,
     now: Clock,
 }
@@ -48,6 +52,7 @@ impl VectorClock {
             clocks: Tasks::new(Arc::new(vec![1])),
             sets: Vec::new(),
             isolated: Clock::default(),
+            releases: FxHashMap::default(),
             strands: Strands::new(),
             now: Clock::default(),
         }
@@ -68,14 +73,18 @@ impl VectorClock {
     }
 
     fn acquire(&mut self, task: TaskId, other: &Clock) {
-        if Arc::ptr_eq(&self.clocks[task], other) {
-            return;
-        }
-        let clock = Arc::make_mut(&mut self.clocks[task]);
-        clock.resize(clock.len().max(other.len()), 0);
-        for (mine, theirs) in clock.iter_mut().zip(other.iter()) {
-            *mine = (*mine).max(*theirs);
-        }
+        join(&mut self.clocks[task], other);
+    }
+}
+
+fn join(clock: &mut Clock, other: &Clock) {
+    if Arc::ptr_eq(clock, other) {
+        return;
+    }
+    let clock = Arc::make_mut(clock);
+    clock.resize(clock.len().max(other.len()), 0);
+    for (mine, theirs) in clock.iter_mut().zip(other.iter()) {
+        *mine = (*mine).max(*theirs);
     }
 }
 
@@ -100,6 +109,17 @@ impl Order for VectorClock {
                 self.acquire(task, &last);
             }
             Event::IsolatedEnd { task } => self.isolated = self.release(task),
+            // In quiescent times whatever is released precedes everything to come.
+            Event::Release { task, sync, keep } if step.phase == Phase::Parallel => {
+                let released = self.release(task);
+                let clock = self.releases.entry(sync).or_default();
+                if keep { join(clock, &released) } else { *clock = released }
+            }
+            Event::Acquire { task, sync } => {
+                if let Some(released) = self.releases.get(&sync) {
+                    join(&mut self.clocks[task], released);
+                }
+            }
             _ => {}
         }
         for &joined in step.joined {
@@ -111,6 +131,7 @@ impl Order for VectorClock {
             self.strands.forget();
             self.clocks.forget(Arc::new(vec![1]));
             self.isolated = Clock::default();
+            self.releases.clear();
         }
         Ok(())
     }
@@ -129,7 +150,7 @@ impl Order for VectorClock {
 
     fn memory(&self) -> usize {
         // Shared clocks are counted with each of their owners: an upper bound.
-        let clocks = self.clocks.iter().chain(&self.sets);
+        let clocks = self.clocks.iter().chain(&self.sets).chain(self.releases.values());
         clocks.map(|clock| clock.capacity() * size_of::<u32>() + size_of::<Clock>()).sum::<usize>()
             + self.strands.memory()
     }

@@ -8,11 +8,12 @@ use crate::{Class, Size, generate};
 struct Trace(Vec<String>);
 
 impl Consumer for Trace {
-    fn accesses(&mut self, strand: &Strand, set: &AccessSet) -> Result<(), Error> {
-        for run in set.runs() {
+    fn accesses(&mut self, strand: &Strand, runs: &[Run]) -> Result<(), Error> {
+        for run in runs {
+            let atomic = if run.atomic { "a" } else { "" };
             let kind = if run.kind == AccessKind::Write { "w" } else { "r" };
             let first = run.at.addresses().next().unwrap_or_default();
-            self.0.push(format!("{}:{kind}{first}", strand.task.0));
+            self.0.push(format!("{}:{atomic}{kind}{first}", strand.task.0));
         }
         Ok(())
     }
@@ -35,6 +36,11 @@ impl Consumer for Trace {
             IsolatedEnd { .. } => "unisolated".to_owned(),
             Await { .. } => "await".to_owned(),
             Ewait { joined, .. } => format!("ewait {}", joined.0),
+            Lock { lock, mode, .. } => format!("lock {} {mode:?}", lock.0),
+            Unlock { lock, .. } => format!("unlock {}", lock.0),
+            SetLockMode { lock, mode, .. } => format!("mode {} {mode:?}", lock.0),
+            Release { sync, keep, .. } => format!("release {} {keep}", sync.0),
+            Acquire { sync, .. } => format!("acquire {}", sync.0),
         };
         self.0.push(format!("{}:{what}", step.event.task().0));
         Ok(())
@@ -53,6 +59,22 @@ fn check(text: &str, expected: &str) -> Outcome {
     let trace = stream.into_consumer().0.join(", ");
     assert_eq!(trace, expected.split_whitespace().collect::<Vec<_>>().join(" "), "{text}");
     outcome
+}
+
+#[test]
+fn locks_are_held_once_and_their_mode_is_for_what_was_not_delivered() {
+    check("lock l7; w 1+1; unlock l7; unlock l7", "0:lock 0 Exclusive, 0:w1, 0:unlock 0, 0:end");
+    check("unlock l7; share l3; share l3; r 1+1", "0:lock 1 Shared, 0:r1, 0:end");
+    check("lock l0; w 1+1; share l0; r 2+1", "0:lock 0 Exclusive, 0:mode 0 Shared, 0:w1, 0:r2, 0:end");
+}
+
+#[test]
+fn atomics_are_told_apart() {
+    check(
+        "aw 1+1; ar 1+1; w 1+1; store s4; update s4; load s4",
+        "0:w1, 0:aw1, 0:release 4 false, 0:release 4 true, 0:acquire 4, 0:end",
+    );
+    check("ar 1+1; free 1+1; aw 1+1", "0:ar1, 0:w1, erase 1, 0:aw1, 0:end");
 }
 
 #[test]
@@ -203,7 +225,7 @@ fn any_body(rng: &mut fastrand::Rng, depth: u32) -> Vec<Stmt> {
     let mut body = Vec::new();
     for _ in 0..rng.u32(0..5) {
         let name = rng.u32(0..3);
-        let kinds = if depth < 5 { 16 } else { 9 };
+        let kinds = if depth < 5 { 22 } else { 15 };
         body.push(match rng.u32(0..kinds) {
             0 => Stmt::read(bytes),
             1 => Stmt::write(bytes),
@@ -214,12 +236,18 @@ fn any_body(rng: &mut fastrand::Rng, depth: u32) -> Vec<Stmt> {
             6 => Stmt::Get(name),
             7 => Stmt::Await(name),
             8 => Stmt::Ewait(name),
-            9 => Stmt::Async(any_body(rng, depth + 1)),
-            10 => Stmt::Finish(any_body(rng, depth + 1)),
-            11 => Stmt::Spawn(any_body(rng, depth + 1)),
-            12 => Stmt::Call(any_body(rng, depth + 1)),
-            13 => Stmt::Future(name, any_body(rng, depth + 1)),
-            14 => Stmt::Isolated(any_body(rng, depth + 1)),
+            9 => Stmt::atomic(AccessKind::Write, bytes),
+            10 => Stmt::atomic(AccessKind::Read, bytes),
+            11 => Stmt::Lock(name, if rng.bool() { LockMode::Shared } else { LockMode::Exclusive }),
+            12 => Stmt::Unlock(name),
+            13 => Stmt::Release(name, rng.bool()),
+            14 => Stmt::Acquire(name),
+            15 => Stmt::Async(any_body(rng, depth + 1)),
+            16 => Stmt::Finish(any_body(rng, depth + 1)),
+            17 => Stmt::Spawn(any_body(rng, depth + 1)),
+            18 => Stmt::Call(any_body(rng, depth + 1)),
+            19 => Stmt::Future(name, any_body(rng, depth + 1)),
+            20 => Stmt::Isolated(any_body(rng, depth + 1)),
             _ => Stmt::Post(name, any_body(rng, depth + 1)),
         });
     }

@@ -2,7 +2,7 @@
 
 use dagsan_core::TaskId;
 use dagsan_core::{
-    AccessKind, AccessSet, Bytes, Consumer, Error, Event, LINE_BYTES, Location, Run, SiteId, Stream,
+    AccessKind, AccessSet, Bytes, Consumer, Error, Event, LINE_BYTES, Location, SiteId, Stream,
 };
 
 use crate::hir::AccessId;
@@ -46,7 +46,7 @@ impl<'a> Trace<'a> {
     /// Collects an access to one cell.
     #[inline]
     pub(crate) fn access(&mut self, cell: u32, kind: AccessKind, access: AccessId) {
-        // Accesses are numbered by fewer than 30 bits.
+        // Accesses are numbered by fewer than 29 bits.
         if self.recording
             && let Some(site) = SiteId::new(access.0)
         {
@@ -56,7 +56,7 @@ impl<'a> Trace<'a> {
             debug_assert!(
                 at.addresses().eq(u64::from(cell) * CELL_BYTES..(u64::from(cell) + 1) * CELL_BYTES)
             );
-            self.set.record_run(Run { at, kind, site });
+            self.set.record_at(at, kind, site);
         }
     }
 

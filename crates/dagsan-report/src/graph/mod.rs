@@ -139,12 +139,19 @@ fn look(kind: EdgeKind) -> (&'static str, &'static str, Option<&'static str>) {
         EdgeKind::Spawn => ("spawn", "#1f6fd0", None),
         EdgeKind::Join => ("join", "#2a8a3e", Some("6 3")),
         EdgeKind::Promise => ("promise", "#8a3ec0", Some("2 3")),
+        EdgeKind::Release => ("release", "#00838f", Some("4 2")),
         EdgeKind::Isolation => ("isolation", "#c77700", Some("8 3 2 3")),
     }
 }
 
-const KINDS: [EdgeKind; 5] =
-    [EdgeKind::Continue, EdgeKind::Spawn, EdgeKind::Join, EdgeKind::Promise, EdgeKind::Isolation];
+const KINDS: [EdgeKind; 6] = [
+    EdgeKind::Continue,
+    EdgeKind::Spawn,
+    EdgeKind::Join,
+    EdgeKind::Promise,
+    EdgeKind::Release,
+    EdgeKind::Isolation,
+];
 /// What is part of a reported race.
 const RACING: &str = "#d02020";
 

@@ -3,7 +3,8 @@
 //! The advice follows from how the two tasks are related. It is one way out, not a proof that it is the
 //! best one, and it does not look at what the program means to compute.
 
-use crate::model::{Join, Place, Race, Report, Task};
+use crate::model::{Join, Race, Report, Side, Task};
+use crate::text::at;
 
 /// What to do about the race.
 pub(super) fn next_step(report: &Report, race: &Race) -> String {
@@ -13,6 +14,9 @@ pub(super) fn next_step(report: &Report, race: &Race) -> String {
         (false, true) => return "put (1) in an `isolated` section too, or order it with (2)".to_owned(),
         _ => {}
     }
+    if let Some(step) = protect(first, second) {
+        return step;
+    }
     // The child of the common ancestor that each access belongs to, if it is not the ancestor's own.
     let top = |task, other| {
         let chain = report.ancestry(task, other);
@@ -20,9 +24,14 @@ pub(super) fn next_step(report: &Report, race: &Race) -> String {
     };
     match (top(first.task, second.task), top(second.task, first.task)) {
         (Some(one), Some(two)) if one.created == two.created => {
-            "let each of these tasks touch memory of its own, make one wait for the other, or put both \
-             accesses in `isolated` sections if their order does not matter"
-                .to_owned()
+            let protect = match report.native {
+                Some(_) => "protect both accesses by a lock",
+                None => "put both accesses in `isolated` sections",
+            };
+            format!(
+                "let each of these tasks touch memory of its own, make one wait for the other, or {protect} if \
+                 their order does not matter"
+            )
         }
         (Some(one), Some(two)) => {
             let when = match &two.created {
@@ -40,6 +49,23 @@ pub(super) fn next_step(report: &Report, race: &Race) -> String {
     }
 }
 
+/// If only one side of a native program is protected: how to protect the other.
+fn protect(first: &Side, second: &Side) -> Option<String> {
+    let (one, two) = (&first.detail, &second.detail);
+    let both =
+        |how: &str, other: u8, protected: u8| Some(format!("{how}, or order ({other}) with ({protected})"));
+    match (one.atomic, two.atomic, one.locked, two.locked) {
+        // A block can only be freed when all others are done with it.
+        _ if one.free || two.free => None,
+        (true, false, ..) => both("make (2) an atomic operation too", 2, 1),
+        (false, true, ..) => both("make (1) an atomic operation too", 1, 2),
+        (_, _, true, true) => both("hold the same lock at (1) and (2)", 2, 1),
+        (_, _, true, false) => both("hold the lock of (1) at (2) too", 2, 1),
+        (_, _, false, true) => both("hold the lock of (2) at (1) too", 1, 2),
+        _ => None,
+    }
+}
+
 /// How to wait for the task before something.
 fn wait(report: &Report, task: &Task, when: &str) -> String {
     let Some(place) = &task.created else {
@@ -51,12 +77,5 @@ fn wait(report: &Report, task: &Task, when: &str) -> String {
         Join::Sync => format!("put a `sync` after {place} and before {when}"),
         Join::Get => format!("`get` the future of {place} before {when}"),
         Join::Await => format!("`await` the region of the task of {place} before {when}"),
-    }
-}
-
-fn at(report: &Report, place: &Place) -> String {
-    match report.sources.get(place.source) {
-        Some(source) if place.source > 0 => format!("{}:{}", source.name(), place.line),
-        _ => format!("line {}", place.line),
     }
 }

@@ -5,6 +5,7 @@
 
 mod advice;
 mod race;
+mod stack;
 mod stats;
 mod verdict;
 
@@ -29,7 +30,12 @@ pub fn render(report: &Report) -> String {
     }
     let mut blocks = race::blocks(report);
     match &report.end {
-        End::Finished | End::Unreadable(_) | End::Refused(_) | End::Broken(_) => {}
+        End::Finished
+        | End::Unreadable(_)
+        | End::Refused(_)
+        | End::Aborted
+        | End::CutShort(_)
+        | End::Broken(_) => {}
         End::Failed(failure) => {
             let mut marks = vec![Mark::primary(&failure.place, format!("task {}", failure.task))];
             race::creations(report, &[failure.task], &mut marks);
@@ -71,7 +77,7 @@ fn again(report: &Report, schedule: &str) -> String {
 pub fn verdict_style(verdict: Verdict) -> Style {
     let colour = match verdict {
         Verdict::RaceFree => AnsiColor::Green,
-        Verdict::NotExhausted => AnsiColor::Yellow,
+        Verdict::NotExhausted | Verdict::NotChecked => AnsiColor::Yellow,
         Verdict::Race | Verdict::Deadlock | Verdict::Error => AnsiColor::Red,
     };
     Style::new().bold().fg_color(Some(colour.into()))
@@ -105,7 +111,19 @@ fn title<'a>(name: &'static str, text: &'a str, id: Option<&'static str>) -> Tit
     Title { name, text, id }
 }
 
+/// A place in words: `line 5` in the program, `src/main.rs:5` in any other file.
+fn at(report: &Report, place: &Place) -> String {
+    match report.sources.get(place.source) {
+        Some(source) if place.source > 0 => format!("{}:{}", source.name(), place.line),
+        _ if place.line == 0 => "an unknown place".to_owned(),
+        _ => format!("line {}", place.line),
+    }
+}
+
 /// A title, a snippet for each source with marks, and what follows. No newline at its end.
+///
+/// Sources with a primary mark come first: the first one gives the block its place. What is said about a source whose
+/// text is not there becomes a note.
 fn block(title: &Title<'_>, report: &Report, marks: &[Mark<'_>], footer: Vec<Element<'_>>) -> String {
     let level = Level::ERROR.with_name(title.name);
     let mut heading = level.primary_title(title.text);
@@ -113,7 +131,14 @@ fn block(title: &Title<'_>, report: &Report, marks: &[Mark<'_>], footer: Vec<Ele
         heading = heading.id(id);
     }
     let mut group = Group::with_title(heading);
-    for (number, source) in report.sources.iter().enumerate() {
+    let mut sources: Vec<(usize, &Source)> = report.sources.iter().enumerate().collect();
+    let is_primary = |number| {
+        marks.iter().any(|mark| mark.place.source == number && matches!(mark.kind, AnnotationKind::Primary))
+    };
+    sources.sort_by_key(|&(number, _)| !is_primary(number));
+    let (shown, hidden): (Vec<_>, Vec<_>) =
+        sources.into_iter().partition(|(_, source)| !source.text().is_empty());
+    for (number, source) in shown {
         let annotations: Vec<Annotation<'_>> = marks
             .iter()
             .filter(|mark| mark.place.source == number)
@@ -124,7 +149,11 @@ fn block(title: &Title<'_>, report: &Report, marks: &[Mark<'_>], footer: Vec<Ele
             group = group.element(snippet);
         }
     }
-    Renderer::styled().render(&[group.elements(footer)])
+    let hidden =
+        hidden.iter().flat_map(|&(number, _)| marks.iter().filter(move |mark| mark.place.source == number));
+    let hidden = hidden
+        .map(|mark| Level::NOTE.message(format!("at {}: {}", at(report, mark.place), mark.label)).into());
+    Renderer::styled().render(&[group.elements(hidden.chain(footer))])
 }
 
 fn annotation<'a>(source: &Source, mark: &'a Mark<'_>) -> Annotation<'a> {

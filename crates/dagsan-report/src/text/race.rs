@@ -1,16 +1,17 @@
 //! Races as annotated snippets: both accesses, marked (1) and (2), and where their tasks were created.
 //!
 //! The same two places on several elements of one array are one block, which shows the tasks of the first
-//! race found and lists the elements.
+//! race found and lists the elements. In a native program, where arrays have no names, the same two places are one
+//! block whatever they touch.
 
 use std::collections::HashMap;
 
 use annotate_snippets::{Element, Level};
 use dagsan_core::AccessKind;
 
-use crate::model::{OUTPUT, Place, Race, Report, Side, Witness, distinct};
+use crate::model::{Detail, OUTPUT, Place, Race, Report, Side, Witness, distinct};
 use crate::text::verdict::{SHOWN_LOCATIONS, count, list};
-use crate::text::{Mark, advice, block, title};
+use crate::text::{Mark, advice, at, block, stack, title};
 
 /// So many blocks are shown.
 const SHOWN_RACES: usize = 20;
@@ -28,7 +29,8 @@ pub(super) fn groups(report: &Report) -> Vec<RaceGroup<'_>> {
     let mut index = HashMap::new();
     for race in &report.races {
         // A race covers elements of one array only, or one variable.
-        let object = race.locations.first().map_or("", |name| array(name));
+        let name = race.locations.first().filter(|_| race.object.is_none());
+        let object = name.map_or("", |name| array(name));
         let key = (object, &race.first.place, &race.second.place, race.kind());
         let at = *index.entry(key).or_insert(groups.len());
         match groups.get_mut(at) {
@@ -57,13 +59,18 @@ pub(super) fn blocks(report: &Report) -> Vec<String> {
 
 fn show(report: &Report, group: &RaceGroup<'_>) -> String {
     let race = group.races[0];
-    let names = distinct(group.races.iter().flat_map(|race| race.locations.iter().map(String::as_str)));
-    let quoted = list(&names, |name| format!("`{name}`"));
-    let text = format!("parallel accesses to {quoted}");
+    let names: Vec<String> = group.races.iter().flat_map(|race| race.location_names()).collect();
+    let names = distinct(names.iter().map(String::as_str));
+    let touched = match (&race.object, &names[..]) {
+        (Some(_), [one, _, ..]) => format!("{one}, and to {}", count(names.len() as u64 - 1, "other place")),
+        (Some(_), one) => one.concat(),
+        (None, _) => list(&names, |name| format!("`{name}`")),
+    };
+    let text = format!("parallel accesses to {touched}");
 
     let name = race.locations.first().map_or("", String::as_str);
     let (first, second) = (&race.first, &race.second);
-    let mut marks = accesses(first, second, name);
+    let mut marks = accesses(race, name);
     let mut notes = Vec::new();
     let mut created: Vec<u32> = Vec::new();
     for (side, other) in [(first, second), (second, first)] {
@@ -78,8 +85,14 @@ fn show(report: &Report, group: &RaceGroup<'_>) -> String {
     }
     creations(report, &created, &mut marks);
     if let Some(allocated) = &race.allocated {
-        say(&mut marks, allocated, format!("`{}` is made here", array(name)));
+        let what = match race.object {
+            Some(_) => "the block is allocated".to_owned(),
+            None => format!("`{}` is made", array(name)),
+        };
+        say(&mut marks, allocated, format!("{what} here"));
     }
+    notes.extend(stack::note(1, first));
+    notes.extend(stack::note(2, second));
     notes.extend(again(group, names.len()));
     notes.extend(race.witness.as_ref().map(witness));
     if let Some(schedule) = &race.schedule {
@@ -124,19 +137,40 @@ fn witness(witness: &Witness) -> String {
     format!("both orders were run: (1) before (2): {one}; (2) before (1): {other}{more}")
 }
 
-fn accesses<'a>(first: &'a Side, second: &'a Side, name: &str) -> Vec<Mark<'a>> {
+fn accesses<'a>(race: &'a Race, name: &str) -> Vec<Mark<'a>> {
+    let (first, second) = (&race.first, &race.second);
     let [one, two] = [(1, first), (2, second)].map(|(number, side)| {
-        let verb = match side.kind {
-            AccessKind::Read => "reads",
-            AccessKind::Write => "writes",
+        let what = match race.object {
+            _ if side.detail.free => "the block".to_owned(),
+            // The title says where they are.
+            Some(_) => {
+                name.split(" at ").next().filter(|part| !part.is_empty()).unwrap_or("all of it").to_owned()
+            }
+            None => format!("`{name}`"),
         };
-        let isolated = if side.isolated { ", isolated" } else { "" };
-        format!("({number}) task {} {verb} `{name}`{isolated}", side.task)
+        format!("({number}) task {} {} {what}{}", side.task, verb(side), manner(side))
     });
     if first.place == second.place {
         vec![Mark::primary(&first.place, format!("{one}; {two}"))]
     } else {
         vec![Mark::primary(&first.place, one), Mark::primary(&second.place, two)]
+    }
+}
+
+fn verb(side: &Side) -> &'static str {
+    match side.kind {
+        _ if side.detail.free => "frees",
+        AccessKind::Read => "reads",
+        AccessKind::Write => "writes",
+    }
+}
+
+fn manner(side: &Side) -> &'static str {
+    match side.detail {
+        _ if side.isolated => ", isolated",
+        Detail { atomic: true, .. } => ", atomically",
+        Detail { locked: true, .. } => ", under a lock",
+        _ => "",
     }
 }
 
@@ -194,7 +228,7 @@ fn shorten(chain: &[u32]) -> (Vec<u32>, &[u32]) {
 fn way_up(report: &Report, from: u32, to: u32, between: &[u32]) -> String {
     let line = |task: &u32| {
         let place = report.tasks.get(task)?.created.as_ref()?;
-        Some(format!("task {task} (line {})", place.line))
+        Some(format!("task {task} ({})", at(report, place)))
     };
     let lines: Vec<String> = between.iter().take(SHOWN_LOCATIONS).filter_map(line).collect();
     let more = between.len() - lines.len();

@@ -470,23 +470,19 @@ fn places_without_a_text_and_empty_places_do_no_harm() {
     check(
         &report,
         expect![[r#"
-        race[write-read]: parallel accesses to `a[1]`
-         --> x.task:8:3
-          |
-        5 |     future g = { a[1] = 2; return 2; };
-          |     -------- task 2 (future) is created here
-        ...
-        8 | }
-          |  ^ (2) task 0 reads `a[1]`
-          |
-         ::: std.rs:1:1
-          |
-        1 |
-          | ^ (1) task 2 writes `a[1]`
-          |
-          = help: `get` the future of line 5 before (2)
+            race[write-read]: parallel accesses to `a[1]`
+             --> x.task:8:3
+              |
+            5 |     future g = { a[1] = 2; return 2; };
+              |     -------- task 2 (future) is created here
+            ...
+            8 | }
+              |  ^ (2) task 0 reads `a[1]`
+              |
+              = note: at std.rs:1: (1) task 2 writes `a[1]`
+              = help: `get` the future of line 5 before (2)
 
-        1 race on a[1]
-    "#]],
+            1 race on a[1]
+        "#]],
     );
 }

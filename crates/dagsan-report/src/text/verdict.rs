@@ -14,6 +14,7 @@ pub fn headline(report: &Report) -> String {
     match &report.end {
         _ if report.verdict() != Verdict::Error => match report.verdict() {
             Verdict::Race => text,
+            Verdict::NotChecked => format!("not checked: {text}"),
             verdict => format!("{}: {text}", verdict.name()),
         },
         End::Rejected(found) => {
@@ -22,7 +23,9 @@ pub fn headline(report: &Report) -> String {
         End::Unreadable(_) | End::Refused(_) | End::Broken(_) => {
             format!("error: could not check {name}: {text}")
         }
-        End::Finished | End::Failed(_) | End::Deadlock(_) => format!("error: {text}"),
+        End::Finished | End::Failed(_) | End::Deadlock(_) | End::Aborted | End::CutShort(_) => {
+            format!("error: {text}")
+        }
     }
 }
 
@@ -41,7 +44,10 @@ pub fn verdict(report: &Report) -> String {
             _ => text,
         }
     };
-    match &report.end {
+    let text = match &report.end {
+        End::Finished if report.verdict() == Verdict::NotChecked => {
+            "no tasks were started; DagSan sees the tasks of dagsan-task and of rayon".to_owned()
+        }
         End::Finished => found.unwrap_or_else(|| {
             let tasks = count(report.task_count, "task");
             let strands = count(report.strand_count, "strand");
@@ -59,9 +65,46 @@ pub fn verdict(report: &Report) -> String {
             after_races(tasks.clone(), format!("a deadlock: {tasks}"))
         }
         End::Rejected(diagnostics) => rejected(diagnostics),
+        End::Refused(why) if report.native.is_some() => {
+            after_races(why.clone(), format!("not checked on: {why}"))
+        }
         End::Unreadable(why) | End::Refused(why) => why.clone(),
-        End::Broken(why) => format!("a fault of dagsan itself: {why}; please report it, with the file"),
-    }
+        End::Aborted => {
+            after_races("the program aborted; no race before it".to_owned(), "the program aborted".to_owned())
+        }
+        End::CutShort(why) => after_races(
+            format!("no race in what was checked, which is not all: {why}"),
+            format!("not checked on: {why}"),
+        ),
+        End::Broken(why) => {
+            let fault = format!("a fault of dagsan itself: {why}; please report it, with the file");
+            after_races(fault.clone(), fault)
+        }
+    };
+    text + &unchecked(report)
+}
+
+/// What of a native program nobody looked at.
+fn unchecked(report: &Report) -> String {
+    let Some(native) = &report.native else { return String::new() };
+    let threads = native.threads.iter().take(SHOWN_LOCATIONS).map(|threads| {
+        let mut text = count(threads.count.into(), "thread");
+        if let Some(name) = &threads.name {
+            text += &format!(" ({name})");
+        }
+        if let Some((file, line, _)) = &threads.at {
+            text += &format!(" started at {file}:{line}");
+        }
+        text
+    });
+    let mut all: Vec<String> = threads.collect();
+    let more: u64 = native.threads.iter().skip(SHOWN_LOCATIONS).map(|threads| u64::from(threads.count)).sum();
+    all.extend((more > 0).then(|| count(more, "more thread")));
+    all.extend((native.forks > 0).then(|| match native.forks {
+        1 => "1 forked process".to_owned(),
+        forks => format!("{forks} forked processes"),
+    }));
+    if all.is_empty() { String::new() } else { format!("; not checked: {}", all.join(", ")) }
 }
 
 fn rejected(diagnostics: &[Diagnostic]) -> String {
@@ -84,6 +127,9 @@ fn races(report: &Report) -> String {
     // An order of the sections that was seen is no assumption about the others: the race is real.
     if report.exploration.is_none() && report.has_isolated && report.isolation == Isolation::MutualExclusion {
         text += ", if isolated sections commute";
+    }
+    if report.native.as_ref().is_some_and(|native| native.locks) {
+        text += ", if the sections under locks commute";
     }
     if let Some(stopped) = report.exploration.as_ref().and_then(|exploration| exploration.stopped.as_ref()) {
         text += &format!("; {}", not_exhausted(report, stopped));
@@ -129,6 +175,14 @@ fn conditions(report: &Report) -> Vec<&'static str> {
     }
     if report.has_ewait && !explored {
         conditions.push("for this choice at ewait");
+    }
+    if let Some(native) = &report.native {
+        if native.atomics {
+            conditions.push("that keeps the order of atomic operations");
+        }
+        if native.locks {
+            conditions.push("if the sections under locks commute");
+        }
     }
     if report.has_shared_region {
         conditions.push("for this order of posts to and awaits of the region that several tasks use");

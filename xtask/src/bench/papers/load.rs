@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use dagsan_core::graph::GraphBuilder;
 use dagsan_core::order::{self, Engine};
-use dagsan_core::{AccessSet, Bytes, Consumer, Detector, Error, Event, Recording, Step, Strand, Stream};
+use dagsan_core::{Bytes, Consumer, Detector, Error, Event, Recording, Run, Step, Strand, Stream};
 use dagsan_explore::{Exploration, Limits, Reduction, Seen};
 use dagsan_lang::{CompileOptions, Eliminations, End, Program};
 
@@ -144,7 +144,7 @@ impl Recorded {
 struct Sections(usize);
 
 impl Consumer for Sections {
-    fn accesses(&mut self, _: &Strand, _: &AccessSet) -> Result<(), Error> {
+    fn accesses(&mut self, _: &Strand, _: &[Run]) -> Result<(), Error> {
         Ok(())
     }
 

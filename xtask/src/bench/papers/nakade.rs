@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use dagsan_core::order::{self, Engine};
-use dagsan_core::{AccessSet, Bytes, Consumer, Detector, Error, Step, Strand};
+use dagsan_core::{Bytes, Consumer, Detector, Error, Run, Step, Strand};
 use dagsan_explore::Reduction;
 use dagsan_lang::{End, Program};
 
@@ -325,8 +325,8 @@ struct Watched {
 }
 
 impl Consumer for Watched {
-    fn accesses(&mut self, strand: &Strand, set: &AccessSet) -> Result<(), Error> {
-        self.detector.accesses(strand, set)
+    fn accesses(&mut self, strand: &Strand, runs: &[Run]) -> Result<(), Error> {
+        self.detector.accesses(strand, runs)
     }
 
     fn event(&mut self, step: &Step<'_>) -> Result<(), Error> {

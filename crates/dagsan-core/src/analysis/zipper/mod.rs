@@ -35,7 +35,7 @@ mod teeth;
 use super::Analysis;
 use super::cg::SetGraph;
 use super::sets::Objects;
-use crate::access::AccessSet;
+use crate::access::Run;
 use crate::bytes::Bytes;
 use crate::detector::Findings;
 use crate::error::Error;
@@ -161,13 +161,13 @@ impl Zipper {
 }
 
 impl Analysis for Zipper {
-    fn accesses(&mut self, strand: &Strand, set: &AccessSet) {
+    fn accesses(&mut self, strand: &Strand, runs: &[Run]) {
         let node = self.edges.current(strand.task);
         let touches = &mut self.graph.sets[node.index()];
         if touches.is_empty() {
             self.items.push((strand.task, Item::Node(node)));
         }
-        self.objects.record(strand, set, touches);
+        self.objects.record(strand, runs, touches);
     }
 
     fn event(&mut self, step: &Step<'_>, _found: &mut Findings) -> Result<(), Error> {
@@ -247,6 +247,7 @@ impl Analysis for Zipper {
 mod tests {
     use super::*;
     use crate::access::AccessKind::Write;
+    use crate::access::AccessSet;
     use crate::event::TaskKind;
     use crate::ids::SiteId;
     use crate::order::{self, Options};

@@ -205,7 +205,15 @@ mod tests {
 
     fn tooth(above: u32, below: u32) -> Tooth {
         let (strand, site) = (StrandId(0), SiteId::new(0).unwrap());
-        let by = Access { strand, task: TaskId::MAIN, site, kind: AccessKind::Write, isolated: false };
+        let by = Access {
+            strand,
+            task: TaskId::MAIN,
+            site,
+            kind: AccessKind::Write,
+            isolated: false,
+            locked: false,
+            atomic: false,
+        };
         Tooth { span: Span { above, below }, by }
     }
 

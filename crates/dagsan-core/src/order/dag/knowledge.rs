@@ -129,6 +129,8 @@ const NOTHING: Node = Node {
 struct Point {
     at: Position,
     clock: u32,
+    /// What its task knew.
+    known: Known,
     hebrew: Position,
 }
 
@@ -251,7 +253,12 @@ impl Knowledge {
             false => std::cmp::Ordering::Greater,
         });
         let first = self.points.len();
-        self.points.extend(events.iter().map(|e| Point { at: e.at, clock: e.clock, hebrew: e.at }));
+        self.points.extend(events.iter().map(|&SetEvent { at, clock, known }| Point {
+            at,
+            clock,
+            known,
+            hebrew: at,
+        }));
         let points = &mut self.points[first..];
         for i in (1..points.len()).rev() {
             points[i - 1].hebrew = sp.later_hebrew(points[i - 1].hebrew, points[i].hebrew);
@@ -293,9 +300,26 @@ impl Knowledge {
         if let Some(answer) = self.remembered(a, known) {
             return answer;
         }
-        let answer = self.search(sp, a, at, known);
+        let answer = self.search(sp, a, at, known, None);
         self.memo[memo_slot(a, known)] = (a, known, answer);
         answer
+    }
+
+    /// Is `event` before what happens at `now` to a task that knows `known`?
+    pub(super) fn precedes(
+        &mut self,
+        sp: &SeriesParallel,
+        event: &SetEvent,
+        now: Position,
+        known: Known,
+    ) -> bool {
+        if event.at == now || sp.precedes(event.at, now) {
+            return true;
+        }
+        // The strands before it are those up to this one. Before strand 0 there is none, and nothing that could
+        // be missed.
+        let Some(last) = event.clock.checked_sub(1) else { return true };
+        known != Known::NOTHING && self.search(sp, StrandId(last), event.at, known, Some(event.known))
     }
 
     #[inline]
@@ -304,7 +328,18 @@ impl Knowledge {
         (strand == a && asked == known).then_some(answer)
     }
 
-    fn search(&mut self, sp: &SeriesParallel, a: StrandId, at: Position, known: Known) -> bool {
+    /// Is there an event in `known` at or after `at`, at that position after strand `a`? With `learnt`, what is asked
+    /// about is not `a` itself but a set event at `at`, after `a`, that knew `learnt`. While a task stays at a
+    /// position, what it knows has the larger number the more it is: it is dropped at that position
+    /// only before anything was learnt there.
+    fn search(
+        &mut self,
+        sp: &SeriesParallel,
+        a: StrandId,
+        at: Position,
+        known: Known,
+        learnt: Option<Known>,
+    ) -> bool {
         self.next_search();
         let mut queue = std::mem::take(&mut self.queue);
         queue.clear();
@@ -318,12 +353,12 @@ impl Knowledge {
             if node.all.rules_out(sp, a, at) {
                 continue;
             }
-            if let Some(answer) = self.remembered(a, known) {
+            if let (None, Some(answer)) = (learnt, self.remembered(a, known)) {
                 found = answer;
                 continue;
             }
             if !node.own.rules_out(sp, a, at) {
-                found = has_event_from(sp, self.points(&node), a, at);
+                found = has_event_from(sp, self.points(&node), a, at, learnt);
                 let included = node.first_included as usize..(node.first_included + node.included) as usize;
                 for i in included.rev() {
                     self.visit(self.included[i], &mut queue);
@@ -361,18 +396,29 @@ impl Knowledge {
     }
 }
 
-/// Is one of a node's set events at or after strand `a` at position `at`?
-fn has_event_from(sp: &SeriesParallel, points: &[Point], a: StrandId, at: Position) -> bool {
+/// Is one of a node's set events at or after strand `a` at position `at`, or after an event there?
+fn has_event_from(
+    sp: &SeriesParallel,
+    points: &[Point],
+    a: StrandId,
+    at: Position,
+    learnt: Option<Known>,
+) -> bool {
+    // At the same position, a strand may be before or after the event: their times decide.
+    let from_here =
+        |event: &Point| a.0 < event.clock && learnt.is_none_or(|learnt| learnt.0 <= event.known.0);
     match points {
         [] => false,
-        // At the same position, a strand may be before or after the event: their times decide.
-        [event] if event.at == at => a.0 < event.clock,
+        [event] if event.at == at => from_here(event),
         [event] => sp.precedes(at, event.at),
-        // Several are ends of tasks: no strand at the same position is after them. The first one that
-        // is not before `at` in the English order has, among those from it on, the last in the Hebrew.
+        // The first one that is after `at` in the English order has, among those from it on, the last in the
+        // Hebrew. Those at the same position come just before it.
         several => {
             let from = several.partition_point(|event| event.at != at && sp.english_before(event.at, at));
-            several.get(from).is_some_and(|event| sp.in_corner(at, event.at, event.hebrew))
+            let here = several[from..].iter().take_while(|event| event.at == at).count();
+            let (here, after) = several[from..].split_at(here);
+            here.iter().any(from_here)
+                || after.first().is_some_and(|event| sp.in_corner(at, event.at, event.hebrew))
         }
     }
 }

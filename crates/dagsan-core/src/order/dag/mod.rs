@@ -1,9 +1,9 @@
 //! `dag`, the default: every construct, in any order of delivery.
 //!
 //! Let SP be the order of the series-parallel skeleton (async/finish, spawn/sync; see `sp`), and
-//! call all other joins *non-tree*: get of a future, get of a promise, await, ewait, the order of
+//! call all other joins *non-tree*: get of a future, get of a promise, await, ewait, acquire, the order of
 //! isolated sections, and syncs that something passes by ([`crate::structure`]). Each comes from a *set
-//! event*: a set, the end of a task, the end of an isolated section. Every strand has its *knowledge*:
+//! event*: a set, a release, the end of a task, the end of an isolated section. Every strand has its *knowledge*:
 //! the set events that reach it by a path whose first non-tree edge leaves them. Then
 //!
 //! ```text
@@ -23,11 +23,13 @@
 
 mod knowledge;
 
+use rustc_hash::FxHashMap;
+
 use super::sp::{LookedUp, Position, SeriesParallel};
 use super::{Isolation, Order, Strands, Tasks, Visits};
 use crate::error::Error;
 use crate::event::Event;
-use crate::ids::{ScopeId, StrandId, TaskId};
+use crate::ids::{ScopeId, StrandId, SyncId, TaskId};
 use crate::step::{Phase, Step};
 use crate::stream::Strand;
 use knowledge::{Knowledge, Known, SetEvent};
@@ -63,6 +65,8 @@ pub struct Dag {
     isolation: Isolation,
     /// The end of the last isolated section, if sections are ordered.
     isolated: Option<SetEvent>,
+    /// The kept releases of each object since the last quiescent point, those left out that precede others.
+    releases: FxHashMap<SyncId, Vec<SetEvent>>,
     strands: Strands<Position>,
     now: Now,
     /// Room for the set events and the knowledge that a join brings.
@@ -83,6 +87,7 @@ impl Dag {
             sets: Vec::new(),
             isolation,
             isolated: None,
+            releases: FxHashMap::default(),
             strands: Strands::new(),
             now: Now { at: main.at, looked_up, known: Known::NOTHING, depth_first: true },
             events: Vec::new(),
@@ -95,6 +100,24 @@ impl Dag {
     fn set_event(&self, task: TaskId) -> SetEvent {
         let Task { at, known, .. } = self.tasks[task];
         SetEvent { at, clock: self.strands.next(), known }
+    }
+
+    /// A task may release again and again what nobody acquires, so releases before others are dropped: the latest
+    /// at once, and all of them whenever their number has doubled. What is left is parallel, or few.
+    fn release(&mut self, by: TaskId, sync: SyncId, keep: bool) {
+        let new = self.set_event(by);
+        let Dag { sp, knowledge, releases, .. } = self;
+        let kept = releases.entry(sync).or_default();
+        if !keep {
+            kept.clear();
+        }
+        while kept.last().is_some_and(|last| knowledge.precedes(sp, last, new.at, new.known)) {
+            kept.pop();
+        }
+        if kept.len() >= 8 && kept.len().is_power_of_two() {
+            kept.retain(|old| !knowledge.precedes(sp, old, new.at, new.known));
+        }
+        kept.push(new);
     }
 
     fn open(&mut self, task: TaskId, scope: ScopeId) -> Result<(), Error> {
@@ -124,6 +147,15 @@ impl Dag {
                 self.events.extend(self.sets[promise.index()]);
             }
             Event::IsolatedBegin { .. } => self.events.extend(self.isolated),
+            Event::Acquire { sync, .. } => {
+                if let Some(kept) = self.releases.get(&sync) {
+                    // A task that looks again and again learns something once.
+                    let Task { at, known, .. } = self.tasks[by];
+                    let (sp, knowledge) = (&self.sp, &mut self.knowledge);
+                    let new = kept.iter().filter(|release| !knowledge.precedes(sp, release, at, known));
+                    self.events.extend(new);
+                }
+            }
             _ => {}
         }
         if step.closed.is_some() || !self.events.is_empty() {
@@ -143,6 +175,7 @@ impl Dag {
         }
         // Older sets stay in `sets`: a get of one is implied.
         self.isolated = None;
+        self.releases.clear();
         self.strands.forget();
         Ok(())
     }
@@ -167,6 +200,12 @@ impl Order for Dag {
             Event::IsolatedEnd { .. } => {
                 if self.isolation == Isolation::Ordered {
                     self.isolated = Some(self.set_event(by));
+                }
+            }
+            // As long as no strand was recorded, nothing that matters can precede a release.
+            Event::Release { sync, keep, .. } => {
+                if !self.strands.is_empty() {
+                    self.release(by, sync, keep);
                 }
             }
             _ => self.join(step),
@@ -206,6 +245,8 @@ impl Order for Dag {
             + self.strands.memory()
             + self.tasks.memory()
             + self.sets.capacity() * size_of::<Option<SetEvent>>()
+            + self.releases.capacity() * size_of::<(SyncId, Vec<SetEvent>)>()
+            + self.releases.values().map(|kept| kept.capacity() * size_of::<SetEvent>()).sum::<usize>()
     }
 
     fn visits(&self) -> Option<Visits> {

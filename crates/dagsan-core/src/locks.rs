@@ -1,0 +1,218 @@
+//! Locks, read as mutual exclusion: two accesses do not race if their strands held a common lock, one of them
+//! exclusively. Locks are no scopes, and add no edges: which section comes first is left open.
+//!
+//! ```text
+//!   task     holds, sorted by lock            { lock 2 shared, lock 7 exclusive }
+//!   strand   what its task held               the whole strand: locking and unlocking end strands
+//!   history  a bit in the record, and the strand's lockset by number, asked for if both sides have the bit
+//! ```
+//!
+//! This is the lockset of Eraser (Savage et al. 1997), but nothing is learnt from it: the locks of two
+//! accesses are compared, not those of a location intersected. What cannot be said: that a lock was held by
+//! somebody else for the task (a lock taken before a spawn and held until its join).
+
+use rustc_hash::FxHashMap;
+
+use crate::error::Error;
+use crate::ids::{LockId, TaskId};
+
+/// How a lock is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum LockMode {
+    /// With others that hold it shared: a reader's lock.
+    Shared,
+    /// Alone.
+    Exclusive,
+}
+
+/// A lock that a strand held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Held {
+    /// Which.
+    pub lock: LockId,
+    /// How.
+    pub mode: LockMode,
+}
+
+/// The isolated section, where it is read as mutual exclusion: no lock of a program has its number.
+pub(crate) const ISOLATED: Held = Held { lock: LockId(u32::MAX), mode: LockMode::Exclusive };
+
+/// Do the locks keep two strands apart? Both are sorted by lock.
+pub(crate) fn exclude(a: &[Held], b: &[Held]) -> bool {
+    a.iter().any(|mine| {
+        let theirs = find(b, mine.lock).map(|at| b[at].mode);
+        theirs.is_some_and(|mode| mode.max(mine.mode) == LockMode::Exclusive)
+    })
+}
+
+/// Does whoever excludes `a` exclude `b` too?
+fn excludes_no_more(a: &[Held], b: &[Held]) -> bool {
+    a.iter().all(|mine| find(b, mine.lock).is_some_and(|at| b[at].mode >= mine.mode))
+}
+
+fn find(held: &[Held], lock: LockId) -> Option<usize> {
+    held.binary_search_by_key(&lock, |held| held.lock).ok()
+}
+
+/// The locks that a task holds.
+#[derive(Debug, Default)]
+pub(crate) struct HeldLocks {
+    sorted: Vec<Held>,
+}
+
+impl HeldLocks {
+    pub(crate) fn as_slice(&self) -> &[Held] {
+        &self.sorted
+    }
+
+    pub(crate) fn lock(&mut self, task: TaskId, lock: LockId, mode: LockMode) -> Result<(), Error> {
+        if lock == ISOLATED.lock {
+            return Err(Error::TooMany("locks"));
+        }
+        match self.sorted.binary_search_by_key(&lock, |held| held.lock) {
+            Ok(_) => Err(Error::AlreadyHeld { task, lock }),
+            Err(at) => {
+                self.sorted.insert(at, Held { lock, mode });
+                Ok(())
+            }
+        }
+    }
+
+    pub(crate) fn unlock(&mut self, task: TaskId, lock: LockId) -> Result<(), Error> {
+        let at = find(&self.sorted, lock).ok_or(Error::NotHeld { task, lock })?;
+        self.sorted.remove(at);
+        Ok(())
+    }
+
+    pub(crate) fn set_mode(&mut self, task: TaskId, lock: LockId, mode: LockMode) -> Result<(), Error> {
+        let at = find(&self.sorted, lock).ok_or(Error::NotHeld { task, lock })?;
+        self.sorted[at].mode = mode;
+        Ok(())
+    }
+}
+
+/// A set of held locks, by number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Lockset(u32);
+
+impl Lockset {
+    pub(crate) const EMPTY: Lockset = Lockset(0);
+}
+
+/// The sets of locks that strands have held since the last quiescent point.
+#[derive(Debug)]
+pub(crate) struct Locksets {
+    numbers: FxHashMap<Box<[Held]>, Lockset>,
+    /// Set 0 is empty.
+    sets: Vec<Box<[Held]>>,
+}
+
+impl Locksets {
+    pub(crate) fn new() -> Locksets {
+        Locksets { numbers: FxHashMap::default(), sets: vec![Box::default()] }
+    }
+
+    /// The number of a set that is sorted by lock. There are fewer sets than strands.
+    pub(crate) fn intern(&mut self, held: &[Held]) -> Lockset {
+        if held.is_empty() {
+            return Lockset::EMPTY;
+        }
+        if let Some(&number) = self.numbers.get(held) {
+            return number;
+        }
+        let number = Lockset(self.sets.len() as u32);
+        self.numbers.insert(held.into(), number);
+        self.sets.push(held.into());
+        number
+    }
+
+    pub(crate) fn held(&self, set: Lockset) -> &[Held] {
+        &self.sets[set.0 as usize]
+    }
+
+    /// Do the locks keep strands with these apart?
+    pub(crate) fn exclude(&self, a: Lockset, b: Lockset) -> bool {
+        exclude(self.held(a), self.held(b))
+    }
+
+    /// Does whoever excludes `a` exclude `b` too?
+    pub(crate) fn excludes_no_more(&self, a: Lockset, b: Lockset) -> bool {
+        a == b || excludes_no_more(self.held(a), self.held(b))
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.numbers.clear();
+        self.sets.truncate(1);
+    }
+
+    pub(crate) fn memory(&self) -> usize {
+        let held: usize = self.sets.iter().map(|set| size_of_val::<[Held]>(set)).sum();
+        2 * held
+            + self.sets.capacity() * size_of::<Box<[Held]>>()
+            + self.numbers.capacity() * size_of::<(Box<[Held]>, Lockset)>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All sets over two locks.
+    fn all() -> Vec<Vec<Held>> {
+        let modes = [None, Some(LockMode::Shared), Some(LockMode::Exclusive)];
+        let pairs = modes.into_iter().flat_map(|first| modes.map(|second| [first, second]));
+        pairs
+            .map(|pair| {
+                let held = (0..).map(LockId).zip(pair);
+                held.filter_map(|(lock, mode)| Some(Held { lock, mode: mode? })).collect()
+            })
+            .collect()
+    }
+
+    #[test]
+    fn excluding_no_more_is_what_its_name_says() {
+        for a in all() {
+            for b in all() {
+                let plain = all().iter().all(|c| !exclude(&a, c) || exclude(&b, c));
+                assert_eq!(excludes_no_more(&a, &b), plain, "{a:?} {b:?}");
+                assert_eq!(exclude(&a, &b), exclude(&b, &a));
+            }
+        }
+    }
+
+    #[test]
+    fn readers_do_not_exclude_each_other() {
+        let held = |mode| [Held { lock: LockId(4), mode }];
+        let (shared, exclusive) = (held(LockMode::Shared), held(LockMode::Exclusive));
+        assert!(!exclude(&shared, &shared));
+        assert!(exclude(&shared, &exclusive) && exclude(&exclusive, &exclusive));
+        assert!(!exclude(&exclusive, &[Held { lock: LockId(5), ..exclusive[0] }]));
+    }
+
+    #[test]
+    fn equal_sets_have_one_number_until_all_is_forgotten() {
+        let mut sets = Locksets::new();
+        let shared = [Held { lock: LockId(1), mode: LockMode::Shared }];
+        let number = sets.intern(&shared);
+        assert_eq!(sets.intern(&shared), number);
+        assert_ne!(sets.intern(&[ISOLATED]), number);
+        assert_eq!(sets.intern(&[]), Lockset::EMPTY);
+        sets.clear();
+        assert_eq!((sets.numbers.len(), sets.sets.len()), (0, 1));
+    }
+
+    #[test]
+    fn a_task_holds_what_it_has_locked_and_not_unlocked() {
+        let (task, lock) = (TaskId::MAIN, LockId(3));
+        let mut held = HeldLocks::default();
+        assert_eq!(held.lock(task, lock, LockMode::Shared), Ok(()));
+        assert_eq!(held.lock(task, LockId(1), LockMode::Exclusive), Ok(()));
+        assert_eq!(held.lock(task, lock, LockMode::Exclusive), Err(Error::AlreadyHeld { task, lock }));
+        assert_eq!(held.set_mode(task, lock, LockMode::Exclusive), Ok(()));
+        assert!(held.as_slice().is_sorted() && held.as_slice()[1].mode == LockMode::Exclusive);
+        assert_eq!(held.unlock(task, lock), Ok(()));
+        assert_eq!(held.unlock(task, lock), Err(Error::NotHeld { task, lock }));
+        assert_eq!(held.set_mode(task, lock, LockMode::Shared), Err(Error::NotHeld { task, lock }));
+        assert_eq!(held.lock(task, ISOLATED.lock, LockMode::Shared), Err(Error::TooMany("locks")));
+    }
+}

@@ -1,0 +1,303 @@
+//! What the runtime inside a checked program tells the command: the *findings* of one process.
+//!
+//! The runtime knows addresses, the command knows debug information. So the runtime writes what it found as a
+//! small file of JSON when the program ends, and the command turns addresses into source lines and prints. The file
+//! also says how the program was started, so that it can be started again to be looked at more closely.
+//!
+//! Code addresses are relative to the start of the program's image (its load bias is taken off), so that they can be
+//! looked up in the executable, and are the same in every run.
+
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use serde::{Deserialize, Serialize};
+
+/// The variable that tells the runtime where to write its findings. Without it, the runtime writes
+/// `dagsan.<process id>.json` in the current directory if there is something to tell.
+pub const FINDINGS_FILE: &str = "DAGSAN_FINDINGS";
+
+/// The format of the file. A command reads files of its own version only.
+pub const VERSION: u32 = 1;
+
+/// The findings of one process.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Findings {
+    /// See [`VERSION`].
+    pub version: u32,
+    /// The process.
+    pub process: Process,
+    /// The engine.
+    pub engine: String,
+    /// How the program ended.
+    pub end: End,
+    /// The races, in the order in which they were found.
+    pub races: Vec<Race>,
+    /// How many more were found than are kept.
+    pub dropped_races: u64,
+    /// The tasks that races and the end speak of, and all their ancestors.
+    pub tasks: Vec<Task>,
+    /// Call stacks, which others name by their place in this list.
+    pub stacks: Vec<Stack>,
+    /// What the verdict depends on.
+    pub uses: Uses,
+    /// Threads that were not started by a task runtime, one entry per place that started some.
+    pub threads: Vec<Threads>,
+    /// What it took.
+    pub stats: Stats,
+}
+
+/// How the process was started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Process {
+    /// The executable.
+    pub executable: PathBuf,
+    /// Its arguments, without its name.
+    pub arguments: Vec<String>,
+    /// Where it was started.
+    pub directory: PathBuf,
+    /// Its number.
+    pub id: u32,
+}
+
+/// How the program ended, as far as the runtime could see.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum End {
+    /// It returned from `main`, or called `exit`.
+    Exited,
+    /// It aborted: a panic that may not unwind, or a call of `abort`.
+    Aborted,
+    /// Tasks remained, and none could run.
+    Deadlock(Vec<Blocked>),
+    /// The runtime ran out of memory, or came to its limit; the text says which, and what to do. What came after was
+    /// not checked.
+    OutOfMemory(String),
+    /// The engine could not take what the program does; the text names those that can. Not checked from there on.
+    Refused(String),
+    /// A fault of the runtime itself. Not checked from there on.
+    Broken(String),
+}
+
+/// A task that waits for ever.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Blocked {
+    /// The task.
+    pub task: u32,
+    /// Where it waits.
+    pub place: Option<Place>,
+    /// What for: "promise `left`".
+    pub waits_for: String,
+}
+
+/// Two parallel accesses to the same bytes, at least one of them a write.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Race {
+    /// The bytes: (address, length), lowest first.
+    pub bytes: Vec<(u64, u64)>,
+    /// What kind of memory they are in.
+    pub memory: Memory,
+    /// The access that came first in the run.
+    pub first: Side,
+    /// The access that came second.
+    pub second: Side,
+    /// How often the same two places raced on the same bytes again.
+    pub duplicates: u64,
+}
+
+/// One access of a race.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Side {
+    /// What it did.
+    pub kind: Kind,
+    /// Was it an atomic operation?
+    pub atomic: bool,
+    /// Was it made while a lock was held, or in an isolated section?
+    pub locked: bool,
+    /// Its task.
+    pub task: u32,
+    /// Its call stack, in [`Findings::stacks`].
+    pub stack: usize,
+}
+
+/// What an access does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Kind {
+    /// Reads.
+    Read,
+    /// Writes.
+    Write,
+    /// Frees the block, or moves it elsewhere: a write to all of it.
+    Free,
+}
+
+/// Memory that can be raced on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Memory {
+    /// A heap block.
+    Heap {
+        /// Where it starts.
+        start: u64,
+        /// How many bytes were asked for.
+        size: u64,
+        /// The call stack that allocated it, if it is known.
+        stack: Option<usize>,
+    },
+    /// The stack of a task.
+    Stack {
+        /// Whose; none if it is not known any more.
+        task: Option<u32>,
+    },
+    /// In the program's image: a static. `at` is relative to the image, like code addresses.
+    Static {
+        /// The first racing byte.
+        at: u64,
+    },
+    /// Mapped memory, or something the runtime knows nothing about.
+    Other,
+}
+
+/// A call stack, innermost frame first.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+pub struct Stack {
+    /// Return addresses relative to the program's image. The first one is just behind the access or the call in
+    /// question; look up the byte before each.
+    pub frames: Vec<u64>,
+    /// Does it go up to the start of the task? If not, only the innermost frames are known.
+    pub complete: bool,
+}
+
+/// A task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Task {
+    /// Its number. The main task is 0; a task has a larger number than the one that created it.
+    pub number: u32,
+    /// The task that created it; the main task has none.
+    pub parent: Option<u32>,
+    /// How it was created.
+    pub kind: TaskKind,
+    /// Where.
+    pub created: Option<Place>,
+}
+
+/// How a task was created.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TaskKind {
+    /// The one that runs `main`.
+    Main,
+    /// Joined by the finish around it only.
+    Async,
+    /// Joined by the next sync of the scope that spawned it.
+    Spawn,
+    /// Joined by get.
+    Future,
+}
+
+/// A place in the source, as the compiler names it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Place {
+    /// The file.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u32,
+    /// The column, from 1.
+    pub column: u32,
+}
+
+/// What a verdict depends on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Uses {
+    /// Locks or isolated sections were used by tasks that may run in parallel: what is said holds up to the order in
+    /// which they are taken.
+    pub locks: bool,
+    /// An atomic operation of one task saw what a parallel one had written: what is said holds for schedules in which
+    /// it sees the same.
+    pub atomics: bool,
+    /// Processes were forked: what they did is not checked.
+    pub forks: u32,
+}
+
+/// Threads that nobody checks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Threads {
+    /// The call stack that started them, in [`Findings::stacks`].
+    pub stack: usize,
+    /// The name of the first of them, if it has one.
+    pub name: Option<String>,
+    /// How many.
+    pub count: u32,
+}
+
+/// What the check took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Stats {
+    /// Tasks, the main one included.
+    pub tasks: u64,
+    /// Strands that touched memory while something could be parallel to them.
+    pub strands: u64,
+    /// Runs of bytes that were compared with what is remembered of them.
+    pub checks: u64,
+    /// Questions about order.
+    pub queries: u64,
+    /// Bytes held for the order of strands at the end.
+    pub order_memory: u64,
+    /// Bytes held for the accesses that are remembered at the end.
+    pub access_memory: u64,
+    /// Milliseconds from the start of the program to its end.
+    pub milliseconds: u64,
+}
+
+/// Why a file of findings could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The file system says no.
+    #[error("{path}: {error}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// It is not what a runtime writes.
+    #[error("{path} does not hold findings of this version of dagsan: {error}")]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: serde_json::Error,
+    },
+    /// Another version wrote it.
+    #[error("{path} was written by another version of dagsan (format {found}, not {VERSION}): build the program again")]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+    },
+}
+
+impl Findings {
+    /// Writes the file, whole or not at all: another process may be waiting for it.
+    pub fn write(&self, path: &Path) -> Result<(), Error> {
+        let file = |error| Error::File { path: path.to_owned(), error };
+        let text =
+            serde_json::to_vec(self).map_err(|error| Error::Format { path: path.to_owned(), error })?;
+        let partial = path.with_extension(format!("{}.partial", std::process::id()));
+        fs::write(&partial, text).map_err(file)?;
+        fs::rename(&partial, path).map_err(file)
+    }
+
+    /// Reads the file.
+    pub fn read(path: &Path) -> Result<Findings, Error> {
+        /// What all versions have.
+        #[derive(Deserialize)]
+        struct Head {
+            version: u32,
+        }
+        let text = fs::read(path).map_err(|error| Error::File { path: path.to_owned(), error })?;
+        let format = |error| Error::Format { path: path.to_owned(), error };
+        let Head { version } = serde_json::from_slice(&text).map_err(format)?;
+        if version != VERSION {
+            return Err(Error::Version { path: path.to_owned(), found: version });
+        }
+        serde_json::from_slice(&text).map_err(format)
+    }
+}

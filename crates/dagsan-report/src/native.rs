@@ -1,0 +1,285 @@
+//! From the findings of a native program to a report: addresses become functions, lines and names.
+//!
+//! An access is shown at the innermost line of the *user's* code: a race inside `Vec::push` is the caller's. What was
+//! inlined or called inside of it, in the standard library or the task runtime, is in the call stack. Frames of the
+//! detector are left out.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use dagsan_core::AccessKind;
+use dagsan_core::order;
+use dagsan_findings as findings;
+use dagsan_findings::{Findings, Kind, Memory, TaskKind};
+
+use crate::model::{
+    Blocked, Detail, End, Frame, Join, Native, Place, Race, Report, Side, Source, Task, Threads,
+};
+use crate::symbols::{Symbol, Symbols};
+
+/// Why findings cannot be shown.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// They come from an engine that we do not have.
+    #[error("the findings are of an unknown engine: {0}")]
+    Engine(dagsan_core::Error),
+    /// They speak of a call stack that they do not hold.
+    #[error("the findings are damaged: they have no call stack {0}")]
+    Stack(usize),
+}
+
+/// Where source files are.
+#[derive(Debug, Clone)]
+pub struct Files {
+    /// Names are shown relative to this directory.
+    current: PathBuf,
+    /// Relative names are looked for here, in this order: compilers name files from the root of the workspace.
+    roots: Vec<PathBuf>,
+}
+
+impl Files {
+    /// For a process that was started in some directory of the workspace, or whose executable is in one.
+    pub fn new(current: &Path, process: &findings::Process) -> Files {
+        let starts = [current, &process.directory, &process.executable];
+        let roots = starts.into_iter().flat_map(Path::ancestors).map(Path::to_owned).collect();
+        Files { current: current.to_owned(), roots }
+    }
+
+    /// The name to show, and where the file is, if it is anywhere.
+    fn find(&self, file: &str) -> (String, Option<PathBuf>) {
+        let path = Path::new(file);
+        let found = match path.is_absolute() {
+            true => Some(path.to_owned()),
+            false => self.roots.iter().map(|root| root.join(path)).find(|path| path.is_file()),
+        };
+        let shown = found.as_deref().unwrap_or(path);
+        let shown = shown.strip_prefix(&self.current).unwrap_or(shown);
+        (shown.display().to_string(), found)
+    }
+}
+
+/// The report on one process.
+pub fn report(findings: &Findings, symbols: &mut Symbols, files: &Files) -> Result<Report, Error> {
+    let engine = order::find(&findings.engine).map_err(Error::Engine)?;
+    let name = findings.process.executable.file_name().unwrap_or_default().to_string_lossy();
+    let mut report = Report::new(Source::new(name, ""), engine, End::Finished);
+    report.schedules = 1;
+    report.task_count = findings.stats.tasks;
+    report.strand_count = findings.stats.strands;
+    report.dropped_races = findings.dropped_races;
+    let mut reader = Reader { findings, symbols, files, sources: HashMap::new(), report };
+    reader.tasks();
+    reader.end();
+    for race in &findings.races {
+        let race = reader.race(race)?;
+        reader.report.races.push(race);
+    }
+    reader.native()?;
+    Ok(reader.report)
+}
+
+struct Reader<'a> {
+    findings: &'a Findings,
+    symbols: &'a mut Symbols,
+    files: &'a Files,
+    /// The number of each source, by the name that the compiler has for it.
+    sources: HashMap<String, usize>,
+    report: Report,
+}
+
+impl Reader<'_> {
+    fn tasks(&mut self) {
+        for task in &self.findings.tasks {
+            let (what, join) = match task.kind {
+                TaskKind::Main => ("main", Join::Finish),
+                TaskKind::Async => ("async", Join::Finish),
+                TaskKind::Spawn => ("spawn", Join::Sync),
+                TaskKind::Future => ("future", Join::Get),
+            };
+            let created = task.created.as_ref().map(|created| self.named(created));
+            self.report
+                .tasks
+                .insert(task.number, Task { parent: task.parent, what: what.to_owned(), created, join });
+        }
+    }
+
+    fn end(&mut self) {
+        self.report.end = match &self.findings.end {
+            findings::End::Exited => End::Finished,
+            findings::End::Aborted => End::Aborted,
+            findings::End::Deadlock(blocked) => End::Deadlock(
+                blocked
+                    .iter()
+                    .map(|blocked| Blocked {
+                        task: blocked.task,
+                        place: blocked.place.as_ref().map_or_else(unknown, |place| self.named(place)),
+                        waits_for: blocked.waits_for.clone(),
+                    })
+                    .collect(),
+            ),
+            findings::End::OutOfMemory(why) => End::CutShort(why.clone()),
+            findings::End::Refused(why) => End::Refused(why.clone()),
+            findings::End::Broken(why) => End::Broken(why.clone()),
+        };
+    }
+
+    fn native(&mut self) -> Result<(), Error> {
+        let uses = self.findings.uses;
+        let mut threads = Vec::new();
+        for started in &self.findings.threads {
+            let stack = self.stack(started.stack)?;
+            let at = user_frame(&stack).and_then(|frame| frame.at.clone());
+            threads.push(Threads { count: started.count, name: started.name.clone(), at });
+        }
+        self.report.native =
+            Some(Native { locks: uses.locks, atomics: uses.atomics, forks: uses.forks, threads });
+        Ok(())
+    }
+
+    fn race(&mut self, race: &findings::Race) -> Result<Race, Error> {
+        let length: u64 = race.bytes.iter().map(|&(_, length)| length).sum();
+        let start = race.bytes.first().map_or(0, |&(start, _)| start);
+        let (object, part) = self.memory(&race.memory, start, length);
+        let allocated = match race.memory {
+            Memory::Heap { stack: Some(stack), .. } => self.user_place(stack)?,
+            _ => None,
+        };
+        Ok(Race {
+            locations: vec![part],
+            object: Some(object),
+            first: self.side(&race.first)?,
+            second: self.side(&race.second)?,
+            allocated,
+            duplicates: race.duplicates,
+            schedule: None,
+            witness: None,
+        })
+    }
+
+    /// What the bytes are in, and which part of it they are.
+    fn memory(&self, memory: &Memory, start: u64, length: u64) -> (String, String) {
+        let part = |offset: u64, size: u64| match (offset, length) {
+            (0, length) if length == size => String::new(),
+            _ => format!("{} at offset {offset}", bytes(length)),
+        };
+        match *memory {
+            Memory::Heap { start: block, size, .. } => {
+                (format!("a heap block of {}", bytes(size)), part(start.saturating_sub(block), size))
+            }
+            Memory::Static { at } => match self.symbols.data(at) {
+                Some(found) => (format!("static `{}`", found.name), part(at - found.address, found.size)),
+                None => ("a static without a name".to_owned(), format!("{} at {at:#x}", bytes(length))),
+            },
+            Memory::Stack { task: Some(task) } => (format!("a local of task {task}"), bytes(length)),
+            Memory::Stack { task: None } => ("a local of a task that has ended".to_owned(), bytes(length)),
+            Memory::Other => ("mapped memory".to_owned(), format!("{} at {start:#x}", bytes(length))),
+        }
+    }
+
+    fn side(&mut self, side: &findings::Side) -> Result<Side, Error> {
+        let stack = self.stack(side.stack)?;
+        Ok(Side {
+            place: self.user_place(side.stack)?.unwrap_or_else(unknown),
+            kind: match side.kind {
+                Kind::Read => AccessKind::Read,
+                Kind::Write | Kind::Free => AccessKind::Write,
+            },
+            task: side.task,
+            isolated: false,
+            detail: Detail {
+                free: side.kind == Kind::Free,
+                atomic: side.atomic,
+                locked: side.locked,
+                stack,
+                complete: self.findings.stacks.get(side.stack).is_some_and(|stack| stack.complete),
+            },
+        })
+    }
+
+    /// The frames of a call stack, without those of the detector.
+    fn stack(&mut self, number: usize) -> Result<Vec<Frame>, Error> {
+        let stack = self.findings.stacks.get(number).ok_or(Error::Stack(number))?;
+        let mut frames = Vec::new();
+        for &address in &stack.frames {
+            for symbol in self.symbols.code(address) {
+                if !is_detector(&symbol) {
+                    frames.push(self.frame(symbol));
+                }
+            }
+        }
+        Ok(frames)
+    }
+
+    fn frame(&self, symbol: Symbol) -> Frame {
+        let library = is_library(&symbol);
+        let Symbol { function, file, line, column, inlined } = symbol;
+        let at = file.filter(|_| line > 0).map(|file| (self.files.find(&file).0, line, column));
+        Frame { function, at, inlined, library }
+    }
+
+    /// The innermost place of a call stack in the user's code.
+    fn user_place(&mut self, number: usize) -> Result<Option<Place>, Error> {
+        let stack = self.stack(number)?;
+        let at = user_frame(&stack).and_then(|frame| frame.at.clone());
+        Ok(at.map(|(file, line, column)| self.place(&file, line as usize, column as usize)))
+    }
+
+    fn named(&mut self, place: &findings::Place) -> Place {
+        let name = self.files.find(&place.file).0;
+        self.place(&name, place.line as usize, place.column as usize)
+    }
+
+    fn place(&mut self, file: &str, line: usize, column: usize) -> Place {
+        let number = match self.sources.get(file) {
+            Some(&number) => number,
+            None => {
+                let (name, path) = self.files.find(file);
+                // A file that cannot be read is shown by its name alone.
+                let text = path.and_then(|path| fs::read_to_string(path).ok()).unwrap_or_default();
+                self.report.sources.push(Source::new(name, text));
+                let number = self.report.sources.len() - 1;
+                self.sources.insert(file.to_owned(), number);
+                number
+            }
+        };
+        self.report.sources[number].place_at(number, line, column)
+    }
+}
+
+/// No source, no line.
+fn unknown() -> Place {
+    Place { source: 0, span: 0..0, line: 0, column: 0 }
+}
+
+/// The innermost frame in the user's code, or the innermost of all that have a place.
+fn user_frame(stack: &[Frame]) -> Option<&Frame> {
+    let mut placed = stack.iter().filter(|frame| frame.at.is_some());
+    placed.clone().find(|frame| !frame.library).or_else(|| placed.next())
+}
+
+fn is_detector(symbol: &Symbol) -> bool {
+    let hook = ["__tsan_", "__dagsan_", "dagsan_rt::", "dagsan_core::", "<dagsan_rt::", "<dagsan_core::"];
+    hook.iter().any(|prefix| symbol.function.starts_with(prefix)) || is_in(symbol, &["/dagsan-rt/src/"])
+}
+
+/// Does it belong to the standard library, or to what tasks run on?
+fn is_library(symbol: &Symbol) -> bool {
+    let directories =
+        ["/rustc/", "/rust/deps/", "/rustlib/src/rust/library/", "/dagsan-task/src/", "/corosensei-"];
+    match symbol.file {
+        Some(_) => is_in(symbol, &directories),
+        None => true,
+    }
+}
+
+fn is_in(symbol: &Symbol, directories: &[&str]) -> bool {
+    symbol.file.as_ref().is_some_and(|file| directories.iter().any(|directory| file.contains(directory)))
+}
+
+fn bytes(count: u64) -> String {
+    format!("{count} byte{}", if count == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,373 @@
+//! Findings made by hand, and what people see of them.
+//!
+//! The executable does not exist: frames have no names, so that the places of accesses come from what the tests put
+//! into the table of known addresses.
+
+use expect_test::{Expect, expect};
+
+use super::*;
+use crate::text;
+
+/// A program that lies in a directory of its own.
+const PROGRAM: &str = "\
+use dagsan_task::finish;
+
+static mut TOTAL: u64 = 0;
+
+fn fill(cell: &mut u64) {
+    *cell = 1;
+}
+
+fn main() {
+    let mut cells = vec![0; 512];
+    finish(|scope| {
+        let shared = Shared(&mut cells);
+        scope.spawn(move |_| fill(shared.cell(3)));
+        scope.spawn(move |_| fill(shared.cell(3)));
+    });
+}
+";
+
+fn findings() -> Findings {
+    let task = |number: u32, kind, line: u32| findings::Task {
+        number,
+        parent: (number > 0).then_some(0),
+        kind,
+        created: (line > 0).then(|| findings::Place { file: "src/main.rs".into(), line, column: 15 }),
+    };
+    let stack = |frames: &[u64], complete| findings::Stack { frames: frames.to_vec(), complete };
+    Findings {
+        version: findings::VERSION,
+        process: findings::Process {
+            executable: "/nowhere/target/program".into(),
+            arguments: Vec::new(),
+            directory: "/nowhere".into(),
+            id: 1,
+        },
+        engine: "dag".to_owned(),
+        end: findings::End::Exited,
+        races: vec![race(0x1018, 1, 2)],
+        dropped_races: 0,
+        tasks: vec![task(0, TaskKind::Main, 0), task(1, TaskKind::Async, 13), task(2, TaskKind::Async, 14)],
+        stacks: vec![stack(&[10, 20], false), stack(&[10, 30], true), stack(&[40], false)],
+        uses: findings::Uses::default(),
+        threads: Vec::new(),
+        stats: findings::Stats { tasks: 3, strands: 4, ..findings::Stats::default() },
+    }
+}
+
+fn race(at: u64, first: u32, second: u32) -> findings::Race {
+    let side = |task: u32| findings::Side {
+        kind: Kind::Write,
+        atomic: false,
+        locked: false,
+        task,
+        stack: task as usize - 1,
+    };
+    findings::Race {
+        bytes: vec![(at, 8)],
+        memory: Memory::Heap { start: 0x1000, size: 4096, stack: Some(2) },
+        first: side(first),
+        second: side(second),
+        duplicates: 0,
+    }
+}
+
+/// The program's code: what each address is.
+fn symbols() -> Symbols {
+    let symbol = |function: &str, file: &str, line, column, inlined| Symbol {
+        function: function.to_owned(),
+        file: Some(file.to_owned()),
+        line,
+        column,
+        inlined,
+    };
+    let hook = symbol("__tsan_write8", "/checkout/crates/dagsan-rt/src/hooks.rs", 1, 1, true);
+    let write = symbol("core::ptr::write", "/rustc/abc/library/core/src/ptr/mod.rs", 9, 1, true);
+    let slice = symbol("core::slice::get", "/rustc/abc/library/core/src/slice/mod.rs", 5, 1, true);
+    let fill = symbol("program::fill", "src/main.rs", 6, 5, false);
+    let spawned =
+        symbol("dagsan_task::scope::spawn", "/checkout/crates/dagsan-task/src/scope.rs", 1, 1, false);
+    let mut symbols = Symbols::none();
+    symbols.know(10, vec![hook, write, slice, fill]);
+    symbols.know(20, vec![symbol("program::main::{closure#0}", "src/main.rs", 13, 30, false)]);
+    symbols.know(30, vec![symbol("program::main::{closure#1}", "src/main.rs", 14, 30, false), spawned]);
+    symbols.know(40, vec![symbol("program::main", "src/main.rs", 10, 21, false)]);
+    symbols
+}
+
+/// The report, with the program in a directory that exists while it is made.
+fn made(findings: &mut Findings, symbols: &mut Symbols) -> Report {
+    let unique = format!("dagsan-native-{}-{:?}", std::process::id(), std::thread::current().id());
+    let directory = std::env::temp_dir().join(unique);
+    fs::create_dir_all(directory.join("src")).unwrap();
+    fs::write(directory.join("src/main.rs"), PROGRAM).unwrap();
+    findings.process.directory = directory.join("src");
+    let files = Files::new(&directory, &findings.process);
+    let report = report(findings, symbols, &files);
+    fs::remove_dir_all(&directory).unwrap();
+    report.unwrap()
+}
+
+fn check(change: impl FnOnce(&mut Findings), expected: Expect) {
+    let mut findings = findings();
+    change(&mut findings);
+    let text = text::render(&made(&mut findings, &mut symbols()));
+    let text = anstream::adapter::strip_str(&text).to_string();
+    let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    expected.assert_eq(&(lines.join("\n") + "\n"));
+}
+
+fn headline(change: impl FnOnce(&mut Findings)) -> String {
+    let mut findings = findings();
+    findings.races.clear();
+    change(&mut findings);
+    text::headline(&made(&mut findings, &mut symbols()))
+}
+
+#[test]
+fn a_race_is_shown_in_the_users_code() {
+    check(
+        |_| {},
+        expect![[r#"
+            race[write-write]: parallel accesses to 8 bytes at offset 24 of a heap block of 4096 bytes
+              --> src/main.rs:6:5
+               |
+             6 |     *cell = 1;
+               |     ^^^^^ (1) task 1 writes 8 bytes; (2) task 2 writes 8 bytes
+            ...
+            10 |     let mut cells = vec![0; 512];
+               |                     ------------ the block is allocated here
+            ...
+            13 |         scope.spawn(move |_| fill(shared.cell(3)));
+               |               ----- task 1 (async) is created here
+            14 |         scope.spawn(move |_| fill(shared.cell(3)));
+               |               ----- task 2 (async) is created here
+               |
+               = note: call stack of (1):
+                         in core::ptr::write, /rustc/abc/library/core/src/ptr/mod.rs:9:1
+                         … 1 more of libraries
+                         inlined into program::fill, src/main.rs:6:5
+                         called from program::main::{closure#0}, src/main.rs:13:30
+                         … callers are not known
+               = note: call stack of (2):
+                         in core::ptr::write, /rustc/abc/library/core/src/ptr/mod.rs:9:1
+                         … 1 more of libraries
+                         inlined into program::fill, src/main.rs:6:5
+                         called from program::main::{closure#1}, src/main.rs:14:30
+                         called from dagsan_task::scope::spawn, /checkout/crates/dagsan-task/src/scope.rs:1:1
+               = help: put the task of src/main.rs:13 in a `finish` that ends before the task of src/main.rs:14 is created; or let a promise order them: `set` it after (1), `get` it before (2)
+
+            1 race on a heap block of 4096 bytes
+        "#]],
+    );
+}
+
+#[test]
+fn the_same_places_on_many_addresses_are_one_block() {
+    check(
+        |findings| {
+            findings.races = (0..100).map(|cell| race(0x1000 + 8 * cell, 1, 2)).collect();
+            findings.races[3].duplicates = 5;
+        },
+        expect![[r#"
+            race[write-write]: parallel accesses to 8 bytes at offset 0 of a heap block of 4096 bytes, and to 99 other places
+              --> src/main.rs:6:5
+               |
+             6 |     *cell = 1;
+               |     ^^^^^ (1) task 1 writes 8 bytes; (2) task 2 writes 8 bytes
+            ...
+            10 |     let mut cells = vec![0; 512];
+               |                     ------------ the block is allocated here
+            ...
+            13 |         scope.spawn(move |_| fill(shared.cell(3)));
+               |               ----- task 1 (async) is created here
+            14 |         scope.spawn(move |_| fill(shared.cell(3)));
+               |               ----- task 2 (async) is created here
+               |
+               = note: call stack of (1):
+                         in core::ptr::write, /rustc/abc/library/core/src/ptr/mod.rs:9:1
+                         … 1 more of libraries
+                         inlined into program::fill, src/main.rs:6:5
+                         called from program::main::{closure#0}, src/main.rs:13:30
+                         … callers are not known
+               = note: call stack of (2):
+                         in core::ptr::write, /rustc/abc/library/core/src/ptr/mod.rs:9:1
+                         … 1 more of libraries
+                         inlined into program::fill, src/main.rs:6:5
+                         called from program::main::{closure#1}, src/main.rs:14:30
+                         called from dagsan_task::scope::spawn, /checkout/crates/dagsan-task/src/scope.rs:1:1
+               = note: 5 more races between these two places
+               = help: put the task of src/main.rs:13 in a `finish` that ends before the task of src/main.rs:14 is created; or let a promise order them: `set` it after (1), `get` it before (2)
+
+            1 race on a heap block of 4096 bytes
+        "#]],
+    );
+}
+
+#[test]
+fn a_free_and_an_access_under_a_lock_are_called_what_they_are() {
+    check(
+        |findings| {
+            let race = &mut findings.races[0];
+            race.first.kind = Kind::Free;
+            race.second.locked = true;
+            race.bytes = vec![(0x1000, 4096)];
+            race.memory = Memory::Heap { start: 0x1000, size: 4096, stack: None };
+        },
+        expect![[r#"
+            race[write-write]: parallel accesses to a heap block of 4096 bytes
+              --> src/main.rs:6:5
+               |
+             6 |     *cell = 1;
+               |     ^^^^^ (1) task 1 frees the block; (2) task 2 writes all of it, under a lock
+            ...
+            13 |         scope.spawn(move |_| fill(shared.cell(3)));
+               |               ----- task 1 (async) is created here
+            14 |         scope.spawn(move |_| fill(shared.cell(3)));
+               |               ----- task 2 (async) is created here
+               |
+               = note: call stack of (1):
+                         in core::ptr::write, /rustc/abc/library/core/src/ptr/mod.rs:9:1
+                         … 1 more of libraries
+                         inlined into program::fill, src/main.rs:6:5
+                         called from program::main::{closure#0}, src/main.rs:13:30
+                         … callers are not known
+               = note: call stack of (2):
+                         in core::ptr::write, /rustc/abc/library/core/src/ptr/mod.rs:9:1
+                         … 1 more of libraries
+                         inlined into program::fill, src/main.rs:6:5
+                         called from program::main::{closure#1}, src/main.rs:14:30
+                         called from dagsan_task::scope::spawn, /checkout/crates/dagsan-task/src/scope.rs:1:1
+               = help: put the task of src/main.rs:13 in a `finish` that ends before the task of src/main.rs:14 is created; or let a promise order them: `set` it after (1), `get` it before (2)
+
+            1 race on a heap block of 4096 bytes
+        "#]],
+    );
+}
+
+#[test]
+fn code_without_debug_information_is_still_reported() {
+    check(
+        |findings| {
+            findings.stacks = vec![findings::Stack { frames: vec![77], complete: false }; 3];
+            findings.races[0].memory = Memory::Stack { task: Some(1) };
+        },
+        expect![[r#"
+            race[write-write]: parallel accesses to 8 bytes of a local of task 1
+              --> src/main.rs:13:15
+               |
+            13 |         scope.spawn(move |_| fill(shared.cell(3)));
+               |               ----- task 1 (async) is created here
+            14 |         scope.spawn(move |_| fill(shared.cell(3)));
+               |               ----- task 2 (async) is created here
+               |
+               = note: at an unknown place: (1) task 1 writes 8 bytes; (2) task 2 writes 8 bytes
+               = help: put the task of src/main.rs:13 in a `finish` that ends before the task of src/main.rs:14 is created; or let a promise order them: `set` it after (1), `get` it before (2)
+
+            1 race on a local of task 1
+        "#]],
+    );
+}
+
+#[test]
+fn a_deadlock_shows_who_waits_where() {
+    check(
+        |findings| {
+            findings.races.clear();
+            let place = Some(findings::Place { file: "src/main.rs".into(), line: 13, column: 15 });
+            findings.end = findings::End::Deadlock(vec![findings::Blocked {
+                task: 1,
+                place,
+                waits_for: "promise `left`".to_owned(),
+            }]);
+        },
+        expect![[r#"
+            deadlock: no task can go on
+              --> src/main.rs:13:15
+               |
+            13 |         scope.spawn(move |_| fill(shared.cell(3)));
+               |               ^^^^^ task 1 waits for promise `left`
+               |
+               = help: find who should `set` or end what they wait for, and why it does not come to that
+
+            deadlock: 1 of 3 tasks waits for ever
+        "#]],
+    );
+}
+
+#[test]
+fn a_verdict_claims_no_more_than_was_proved() {
+    assert_eq!(headline(|_| {}), "race-free: 3 tasks, 4 strands, every schedule of this input");
+    let free = "race-free: 3 tasks, 4 strands, every schedule of this input";
+    let uses = |locks, atomics, forks| {
+        let found = headline(|findings| findings.uses = findings::Uses { locks, atomics, forks });
+        found.strip_prefix(free).unwrap().to_owned()
+    };
+    assert_eq!(uses(true, false, 0), " if the sections under locks commute");
+    assert_eq!(
+        uses(true, true, 0),
+        " that keeps the order of atomic operations and if the sections under locks commute"
+    );
+    assert_eq!(uses(false, false, 2), "; not checked: 2 forked processes");
+    let threads = findings::Threads { stack: 2, name: Some("io".into()), count: 1 };
+    let text = headline(|findings| findings.threads = vec![threads]);
+    assert_eq!(text, format!("{free}; not checked: 1 thread (io) started at src/main.rs:10"));
+    let text = headline(|findings| findings.stats.tasks = 1);
+    assert_eq!(text, "not checked: no tasks were started; DagSan sees the tasks of dagsan-task and of rayon");
+}
+
+#[test]
+fn a_run_that_was_not_checked_to_its_end_says_so() {
+    let end = |end: findings::End| headline(|findings| findings.end = end);
+    assert_eq!(end(findings::End::Aborted), "error: the program aborted; no race before it");
+    assert_eq!(
+        end(findings::End::OutOfMemory("no room".into())),
+        "not-exhausted: no race in what was checked, which is not all: no room"
+    );
+    assert_eq!(end(findings::End::Refused("not I".into())), "error: could not check program: not I");
+    let text = end(findings::End::Broken("oh".into()));
+    assert!(text.starts_with("error: could not check program: a fault of dagsan itself: oh"), "{text}");
+    let text = headline(|findings| {
+        findings.races.push(race(0x1000, 1, 2));
+        findings.end = findings::End::Refused("not I".into());
+    });
+    assert_eq!(text, "1 race on a heap block of 4096 bytes; then not checked on: not I");
+}
+
+#[test]
+fn memory_is_named_by_what_is_known_of_it() {
+    let name = |memory: Memory| {
+        let mut findings = findings();
+        findings.races[0].memory = memory;
+        made(&mut findings, &mut symbols()).races[0].location_names().next().unwrap()
+    };
+    assert_eq!(name(Memory::Heap { start: 0x1018, size: 8, stack: None }), "a heap block of 8 bytes");
+    assert_eq!(name(Memory::Stack { task: None }), "8 bytes of a local of a task that has ended");
+    assert_eq!(name(Memory::Other), "8 bytes at 0x1018 of mapped memory");
+    assert_eq!(name(Memory::Static { at: 7 }), "8 bytes at 0x7 of a static without a name");
+}
+
+#[test]
+fn json_has_the_stacks_and_the_tasks() {
+    let mut findings = findings();
+    let report = made(&mut findings, &mut symbols());
+    let json: serde_json::Value = serde_json::from_str(&crate::json::object(&report).unwrap()).unwrap();
+    let race = &json["races"][0];
+    assert_eq!(race["location"], "8 bytes at offset 24 of a heap block of 4096 bytes");
+    assert_eq!((&race["first"]["file"], &race["first"]["line"]), (&"src/main.rs".into(), &6.into()));
+    assert_eq!(race["first"]["access"]["stack"][0]["function"], "core::ptr::write");
+    assert_eq!(race["allocated"]["line"], 10);
+    assert_eq!(json["native"]["tasks"][2]["line"], 14);
+    assert_eq!(json["verdict"], "race");
+}
+
+#[test]
+fn damaged_findings_are_errors() {
+    let mut findings = findings();
+    let files = Files::new(Path::new("/nowhere"), &findings.process);
+    findings.races[0].second.stack = 99;
+    assert!(matches!(report(&findings, &mut symbols(), &files), Err(Error::Stack(99))));
+    findings.engine = "steam".to_owned();
+    assert!(matches!(report(&findings, &mut symbols(), &files), Err(Error::Engine(_))));
+}

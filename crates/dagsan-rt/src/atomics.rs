@@ -1,0 +1,292 @@
+//! Atomic operations: the hooks perform them, and tell what they did.
+//!
+//! The compiler replaces every atomic operation by a call, so it is done here, at least as strongly ordered as was asked.
+//! What it means for the order of tasks, and whether it takes a lock, is worked out in `sync`.
+
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
+
+use crate::session;
+use crate::start;
+use crate::state::{ACTIVE, is_owner};
+use crate::sync::{Done, Order};
+
+/// Tells the session what an operation did; the code that asked for it is who called the function that this is
+/// inlined into.
+macro_rules! done {
+    ($address:expr, $bytes:expr, $done:expr, $order:expr) => {
+        if ACTIVE.get() && is_owner() {
+            let (address, done, order) = ($address as usize, $done, Order::from_abi($order));
+            session::with(|session| session.atomic(address, $bytes, done, order, start::frame()));
+        }
+    };
+}
+
+macro_rules! hooks {
+    ($T:ty, $Atomic:ty, $bytes:literal, $load:ident, $store:ident, $exchange:ident, $val:ident, $strong:ident, $weak:ident,
+     [$($fetch:ident = $method:ident, $new:expr;)*]) => {
+        /// Loads.
+        ///
+        /// # Safety
+        ///
+        /// The address is that of a living atomic.
+        #[unsafe(no_mangle)]
+        #[inline(never)]
+        pub unsafe extern "C" fn $load(address: *mut $T, order: i32) -> $T {
+            // SAFETY: the caller's promise.
+            let value = unsafe { <$Atomic>::from_ptr(address) }.load(Ordering::SeqCst);
+            done!(address, $bytes, Done::Load { value: value as u64 }, order);
+            value
+        }
+
+        /// Stores.
+        ///
+        /// # Safety
+        ///
+        /// The address is that of a living atomic.
+        #[unsafe(no_mangle)]
+        #[inline(never)]
+        pub unsafe extern "C" fn $store(address: *mut $T, value: $T, order: i32) {
+            // SAFETY: the caller's promise.
+            unsafe { <$Atomic>::from_ptr(address) }.store(value, Ordering::SeqCst);
+            done!(address, $bytes, Done::Store { new: value as u64 }, order);
+        }
+
+        /// Exchanges.
+        ///
+        /// # Safety
+        ///
+        /// The address is that of a living atomic.
+        #[unsafe(no_mangle)]
+        #[inline(never)]
+        pub unsafe extern "C" fn $exchange(address: *mut $T, value: $T, order: i32) -> $T {
+            // SAFETY: the caller's promise.
+            let old = unsafe { <$Atomic>::from_ptr(address) }.swap(value, Ordering::SeqCst);
+            done!(address, $bytes, Done::Update { old: old as u64, new: value as u64, subtracts: false }, order);
+            old
+        }
+
+        /// Exchanges if the old value is the expected one; gives the old value.
+        ///
+        /// # Safety
+        ///
+        /// The address is that of a living atomic.
+        #[unsafe(no_mangle)]
+        #[inline(never)]
+        pub unsafe extern "C" fn $val(address: *mut $T, expected: $T, value: $T, order: i32, failure: i32) -> $T {
+            // SAFETY: the caller's promise.
+            let atomic = unsafe { <$Atomic>::from_ptr(address) };
+            match atomic.compare_exchange(expected, value, Ordering::SeqCst, Ordering::SeqCst) {
+                Ok(old) => {
+                    let done = Done::Update { old: old as u64, new: value as u64, subtracts: false };
+                    done!(address, $bytes, done, order);
+                    old
+                }
+                Err(old) => {
+                    done!(address, $bytes, Done::Load { value: old as u64 }, failure);
+                    old
+                }
+            }
+        }
+
+        /// Exchanges if the old value is the expected one; says whether, and gives the old value if not.
+        ///
+        /// # Safety
+        ///
+        /// The addresses are those of a living atomic and of a value.
+        #[unsafe(no_mangle)]
+        #[inline(never)]
+        pub unsafe extern "C" fn $strong(
+            address: *mut $T, expected: *mut $T, value: $T, order: i32, failure: i32,
+        ) -> i32 {
+            // SAFETY: the caller's promise.
+            let (atomic, wanted) = unsafe { (<$Atomic>::from_ptr(address), expected.read()) };
+            match atomic.compare_exchange(wanted, value, Ordering::SeqCst, Ordering::SeqCst) {
+                Ok(old) => {
+                    let done = Done::Update { old: old as u64, new: value as u64, subtracts: false };
+                    done!(address, $bytes, done, order);
+                    1
+                }
+                Err(old) => {
+                    // SAFETY: the caller's promise.
+                    unsafe { expected.write(old) };
+                    done!(address, $bytes, Done::Load { value: old as u64 }, failure);
+                    0
+                }
+            }
+        }
+
+        /// The same; it need not fail for no reason.
+        ///
+        /// # Safety
+        ///
+        /// As for the strong form.
+        #[unsafe(no_mangle)]
+        #[inline(never)]
+        pub unsafe extern "C" fn $weak(
+            address: *mut $T, expected: *mut $T, value: $T, order: i32, failure: i32,
+        ) -> i32 {
+            // SAFETY: the caller's promise.
+            unsafe { $strong(address, expected, value, order, failure) }
+        }
+
+        $(
+            /// Changes the value, and gives the old one.
+            ///
+            /// # Safety
+            ///
+            /// The address is that of a living atomic.
+            #[unsafe(no_mangle)]
+            #[inline(never)]
+            pub unsafe extern "C" fn $fetch(address: *mut $T, value: $T, order: i32) -> $T {
+                // SAFETY: the caller's promise.
+                let old = unsafe { <$Atomic>::from_ptr(address) }.$method(value, Ordering::SeqCst);
+                let new: fn($T, $T) -> $T = $new;
+                let subtracts = stringify!($method) == "fetch_sub";
+                let done = Done::Update { old: old as u64, new: new(old, value) as u64, subtracts };
+                done!(address, $bytes, done, order);
+                old
+            }
+        )*
+    };
+}
+
+macro_rules! width {
+    ($T:ty, $Atomic:ty, $bytes:literal, $load:ident, $store:ident, $exchange:ident, $val:ident, $strong:ident, $weak:ident,
+     $add:ident, $sub:ident, $and:ident, $or:ident, $xor:ident, $nand:ident) => {
+        hooks!($T, $Atomic, $bytes, $load, $store, $exchange, $val, $strong, $weak, [
+            $add = fetch_add, |old, value| old.wrapping_add(value);
+            $sub = fetch_sub, |old, value| old.wrapping_sub(value);
+            $and = fetch_and, |old, value| old & value;
+            $or = fetch_or, |old, value| old | value;
+            $xor = fetch_xor, |old, value| old ^ value;
+            $nand = fetch_nand, |old, value| !(old & value);
+        ]);
+    };
+}
+
+width!(u8, AtomicU8, 1, __tsan_atomic8_load, __tsan_atomic8_store, __tsan_atomic8_exchange, __tsan_atomic8_compare_exchange_val, __tsan_atomic8_compare_exchange_strong, __tsan_atomic8_compare_exchange_weak, __tsan_atomic8_fetch_add, __tsan_atomic8_fetch_sub, __tsan_atomic8_fetch_and, __tsan_atomic8_fetch_or, __tsan_atomic8_fetch_xor, __tsan_atomic8_fetch_nand);
+width!(u16, AtomicU16, 2, __tsan_atomic16_load, __tsan_atomic16_store, __tsan_atomic16_exchange, __tsan_atomic16_compare_exchange_val, __tsan_atomic16_compare_exchange_strong, __tsan_atomic16_compare_exchange_weak, __tsan_atomic16_fetch_add, __tsan_atomic16_fetch_sub, __tsan_atomic16_fetch_and, __tsan_atomic16_fetch_or, __tsan_atomic16_fetch_xor, __tsan_atomic16_fetch_nand);
+width!(u32, AtomicU32, 4, __tsan_atomic32_load, __tsan_atomic32_store, __tsan_atomic32_exchange, __tsan_atomic32_compare_exchange_val, __tsan_atomic32_compare_exchange_strong, __tsan_atomic32_compare_exchange_weak, __tsan_atomic32_fetch_add, __tsan_atomic32_fetch_sub, __tsan_atomic32_fetch_and, __tsan_atomic32_fetch_or, __tsan_atomic32_fetch_xor, __tsan_atomic32_fetch_nand);
+width!(u64, AtomicU64, 8, __tsan_atomic64_load, __tsan_atomic64_store, __tsan_atomic64_exchange, __tsan_atomic64_compare_exchange_val, __tsan_atomic64_compare_exchange_strong, __tsan_atomic64_compare_exchange_weak, __tsan_atomic64_fetch_add, __tsan_atomic64_fetch_sub, __tsan_atomic64_fetch_and, __tsan_atomic64_fetch_or, __tsan_atomic64_fetch_xor, __tsan_atomic64_fetch_nand);
+width!(u128, Atomic128, 16, __tsan_atomic128_load, __tsan_atomic128_store, __tsan_atomic128_exchange, __tsan_atomic128_compare_exchange_val, __tsan_atomic128_compare_exchange_strong, __tsan_atomic128_compare_exchange_weak, __tsan_atomic128_fetch_add, __tsan_atomic128_fetch_sub, __tsan_atomic128_fetch_and, __tsan_atomic128_fetch_or, __tsan_atomic128_fetch_xor, __tsan_atomic128_fetch_nand);
+
+/// Sixteen bytes, by the one instruction that there is for them.
+#[repr(transparent)]
+struct Atomic128(std::cell::UnsafeCell<u128>);
+
+impl Atomic128 {
+    /// # Safety
+    ///
+    /// The address is aligned, and that of a living value that is accessed atomically only while this one lives.
+    unsafe fn from_ptr<'a>(address: *mut u128) -> &'a Atomic128 {
+        // SAFETY: the caller's promise; the cell has the layout of its content.
+        unsafe { &*address.cast() }
+    }
+
+    fn compare_exchange(&self, old: u128, new: u128, _: Ordering, _: Ordering) -> Result<u128, u128> {
+        // SAFETY: the instruction is part of every x86-64 since the first ones, and programs that use these atomics
+        // were compiled for it; the address is aligned and alive by the promise of `from_ptr`.
+        let found = unsafe {
+            std::arch::x86_64::cmpxchg16b(self.0.get(), old, new, Ordering::SeqCst, Ordering::SeqCst)
+        };
+        if found == old { Ok(found) } else { Err(found) }
+    }
+
+    fn update(&self, change: impl Fn(u128) -> u128) -> u128 {
+        let mut old = 0;
+        loop {
+            match self.compare_exchange(old, change(old), Ordering::SeqCst, Ordering::SeqCst) {
+                Ok(old) => return old,
+                Err(found) => old = found,
+            }
+        }
+    }
+
+    fn load(&self, _: Ordering) -> u128 {
+        self.update(|old| old)
+    }
+
+    fn store(&self, value: u128, _: Ordering) {
+        self.update(|_| value);
+    }
+
+    fn swap(&self, value: u128, _: Ordering) -> u128 {
+        self.update(|_| value)
+    }
+
+    fn fetch_add(&self, value: u128, _: Ordering) -> u128 {
+        self.update(|old| old.wrapping_add(value))
+    }
+
+    fn fetch_sub(&self, value: u128, _: Ordering) -> u128 {
+        self.update(|old| old.wrapping_sub(value))
+    }
+
+    fn fetch_and(&self, value: u128, _: Ordering) -> u128 {
+        self.update(|old| old & value)
+    }
+
+    fn fetch_or(&self, value: u128, _: Ordering) -> u128 {
+        self.update(|old| old | value)
+    }
+
+    fn fetch_xor(&self, value: u128, _: Ordering) -> u128 {
+        self.update(|old| old ^ value)
+    }
+
+    fn fetch_nand(&self, value: u128, _: Ordering) -> u128 {
+        self.update(|old| !(old & value))
+    }
+}
+
+/// A fence between threads.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn __tsan_atomic_thread_fence(order: i32) {
+    fence(Ordering::SeqCst);
+    if ACTIVE.get() && is_owner() {
+        session::with(|session| session.fence(Order::from_abi(order)));
+    }
+}
+
+/// A fence between a thread and its signal handlers: nothing to do with tasks.
+#[unsafe(no_mangle)]
+pub extern "C" fn __tsan_atomic_signal_fence(_order: i32) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SEQ_CST: i32 = 5;
+
+    #[test]
+    fn the_operations_are_performed() {
+        let mut word = 5u32;
+        let at = &raw mut word;
+        // SAFETY: the address of a living word.
+        unsafe {
+            assert_eq!(__tsan_atomic32_fetch_add(at, 3, SEQ_CST), 5);
+            assert_eq!(__tsan_atomic32_fetch_nand(at, 0xff, SEQ_CST), 8);
+            assert_eq!(__tsan_atomic32_exchange(at, 1, SEQ_CST), !8);
+            assert_eq!(__tsan_atomic32_compare_exchange_val(at, 1, 2, SEQ_CST, SEQ_CST), 1);
+            let mut expected = 7;
+            assert_eq!(__tsan_atomic32_compare_exchange_strong(at, &raw mut expected, 9, SEQ_CST, SEQ_CST), 0);
+            assert_eq!((expected, __tsan_atomic32_load(at, SEQ_CST)), (2, 2));
+        }
+    }
+
+    #[test]
+    fn sixteen_bytes_too() {
+        #[repr(align(16))]
+        struct Wide(u128);
+        let mut word = Wide(1 << 100);
+        let at = &raw mut word.0;
+        // SAFETY: the address of a living, aligned word.
+        unsafe {
+            assert_eq!(__tsan_atomic128_fetch_sub(at, 1, SEQ_CST), 1 << 100);
+            assert_eq!(__tsan_atomic128_load(at, SEQ_CST), (1 << 100) - 1);
+            __tsan_atomic128_store(at, 6, SEQ_CST);
+            assert_eq!(__tsan_atomic128_exchange(at, 7, SEQ_CST), 6);
+        }
+    }
+}

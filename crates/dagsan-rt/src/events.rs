@@ -1,0 +1,143 @@
+//! What a task runtime calls: the C interface of the tasks, one line each.
+
+use std::panic::Location as Place;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+use dagsan_core::{Event, TaskKind};
+use dagsan_findings as findings;
+
+use crate::session::{self, close_scope, open_scope};
+use crate::tasks::{self, Handle, Stack};
+
+/// The running task opens a finish.
+#[unsafe(no_mangle)]
+pub extern "C" fn __dagsan_finish_begin() {
+    open_scope(|task| Event::FinishBegin { task });
+}
+
+/// Its innermost finish ends, and all that was started in it has ended.
+#[unsafe(no_mangle)]
+pub extern "C" fn __dagsan_finish_end() {
+    close_scope(|task| Event::FinishEnd { task });
+}
+
+/// The running task enters a procedure that spawns.
+#[unsafe(no_mangle)]
+pub extern "C" fn __dagsan_frame_begin() {
+    open_scope(|task| Event::FrameBegin { task });
+}
+
+/// What the procedure has spawned has ended.
+#[unsafe(no_mangle)]
+pub extern "C" fn __dagsan_sync() {
+    session::with(|session| session.event(Event::Sync { task: session.tasks.current() }));
+}
+
+/// The procedure ends.
+#[unsafe(no_mangle)]
+pub extern "C" fn __dagsan_frame_end() {
+    close_scope(|task| Event::FrameEnd { task });
+}
+
+/// Creates a task and makes it the running one: what follows is on the stack from `low` to `high`. `kind` is 0 for
+/// async, 1 for spawn, 2 for a future.
+#[unsafe(no_mangle)]
+pub extern "C" fn __dagsan_spawn(kind: u32, place: &'static Place<'static>, low: usize, high: usize) -> Handle {
+    let kind = match kind {
+        0 => TaskKind::Async,
+        1 => TaskKind::Spawn,
+        _ => TaskKind::Future,
+    };
+    session::with(|session| session.spawn(kind, place, Stack { low, high })).unwrap_or(Handle::MAIN)
+}
+
+/// The running task ends.
+#[unsafe(no_mangle)]
+pub extern "C" fn __dagsan_task_end() {
+    session::with(session::Session::task_end);
+}
+
+/// Another task goes on.
+#[unsafe(no_mangle)]
+pub extern "C" fn __dagsan_resume(task: Handle) {
+    session::with(|session| session.resume(task));
+}
+
+/// The task that runs outside of all others.
+#[unsafe(no_mangle)]
+pub extern "C" fn __dagsan_main() -> Handle {
+    Handle::MAIN
+}
+
+/// The running task joins a future that has ended.
+#[unsafe(no_mangle)]
+pub extern "C" fn __dagsan_future_get(future: Handle) {
+    session::with(|session| {
+        session.event(Event::FutureGet { task: session.tasks.current(), future: future.task() });
+    });
+}
+
+/// A promise comes into being, perhaps while nothing is checked.
+#[unsafe(no_mangle)]
+pub extern "C" fn __dagsan_promise_new() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Relaxed)
+}
+
+/// The running task sets a promise.
+#[unsafe(no_mangle)]
+pub extern "C" fn __dagsan_promise_set(promise: u64) {
+    session::with(|session| session.promise_set(promise));
+}
+
+/// The running task gets a promise that has been set.
+#[unsafe(no_mangle)]
+pub extern "C" fn __dagsan_promise_get(promise: u64) {
+    session::with(|session| session.promise_get(promise));
+}
+
+/// The running task enters an isolated section.
+#[unsafe(no_mangle)]
+pub extern "C" fn __dagsan_isolated_begin() {
+    session::with(session::Session::isolated_begin);
+}
+
+/// It leaves the section.
+#[unsafe(no_mangle)]
+pub extern "C" fn __dagsan_isolated_end() {
+    session::with(session::Session::isolated_end);
+}
+
+/// A task that waits for ever, as a task runtime tells it.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Blocked {
+    task: Handle,
+    place: &'static Place<'static>,
+    waits_for: *const u8,
+    waits_for_len: usize,
+}
+
+/// Tasks remain, and none can run.
+///
+/// # Safety
+///
+/// `blocked` points to `count` entries, whose texts are UTF-8.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __dagsan_deadlock(blocked: *const Blocked, count: usize) {
+    // SAFETY: the caller's promise.
+    let blocked = unsafe { std::slice::from_raw_parts(blocked, count) };
+    session::with(|session| {
+        let tell = |blocked: &Blocked| {
+            // SAFETY: the caller's promise.
+            let text = unsafe { std::slice::from_raw_parts(blocked.waits_for, blocked.waits_for_len) };
+            let task = blocked.task.task().0;
+            session.tasks.mention(task, &mut session.found.tasks);
+            let waits_for = String::from_utf8_lossy(text).into_owned();
+            findings::Blocked { task, place: Some(tasks::place(blocked.place)), waits_for }
+        };
+        let blocked = blocked.iter().map(tell).collect();
+        session.deadlock.get_or_insert(findings::End::Deadlock(blocked));
+    });
+}

@@ -1,0 +1,210 @@
+//! The end of the program: what was found is written down, and a race changes the exit code.
+//!
+//! Comes last of all that runs at exit. An abort is reported too, and so is the runtime's own lack of memory, for which some
+//! is kept in reserve.
+
+use std::ffi::{c_int, c_void};
+use std::path::PathBuf;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use dagsan_findings::{
+    End, FINDINGS_FILE, Findings, Kind, Memory, Process, Race, Side, Stack, Stats, Task, Threads, VERSION,
+};
+use rustc_hash::FxHashMap;
+
+use crate::heap::Where;
+use crate::session::{self, Session};
+use crate::start;
+use crate::threads;
+
+/// Memory for the report of a program that has run out of it.
+static RESERVE: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+const RESERVE_BYTES: usize = 8 << 20;
+
+/// Sees to it that the end will be heard of.
+pub fn prepare() {
+    // SAFETY: plain calls of the C library; the handlers have the right types.
+    unsafe {
+        RESERVE.store(libc::malloc(RESERVE_BYTES), Ordering::Relaxed);
+        libc::atexit(at_exit);
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = at_abort as *const () as usize;
+        libc::sigaction(libc::SIGABRT, &raw const action, std::ptr::null_mut());
+    }
+}
+
+/// Writes to standard error, past whatever captures or buffers it.
+pub fn say(text: &str) {
+    let mut rest = text.as_bytes();
+    while !rest.is_empty() {
+        // SAFETY: the bytes of a slice.
+        let written = unsafe { libc::write(libc::STDERR_FILENO, rest.as_ptr().cast(), rest.len()) };
+        match usize::try_from(written) {
+            Ok(written) if written > 0 => rest = &rest[written..],
+            // Nobody listens.
+            _ => return,
+        }
+    }
+}
+
+extern "C" fn at_exit() {
+    if start::is_on()
+        && let Some(code) = finish(false, End::Exited)
+    {
+        // SAFETY: plain calls. Everything else that runs at exit has run: this was registered first.
+        unsafe {
+            libc::fflush(std::ptr::null_mut());
+            libc::_exit(code);
+        }
+    }
+}
+
+extern "C" fn at_abort(signal: c_int) {
+    if start::is_on() {
+        finish(false, End::Aborted);
+    }
+    // SAFETY: plain calls, allowed in a handler. The signal then does what it does.
+    unsafe {
+        libc::signal(signal, libc::SIG_DFL);
+        libc::raise(signal);
+    }
+}
+
+/// The runtime needs memory, and there is none: it says so, reports what it has found, and ends the program.
+#[cold]
+pub fn out_of_memory() -> ! {
+    // SAFETY: the block was allocated by `prepare`, and is freed once.
+    unsafe { libc::free(RESERVE.swap(std::ptr::null_mut(), Ordering::Relaxed)) };
+    let end = End::OutOfMemory("the runtime got no more memory; use a smaller input".to_owned());
+    say("dagsan: out of memory\n");
+    let code = finish(true, end).unwrap_or(1);
+    // SAFETY: a plain call.
+    unsafe { libc::_exit(code) }
+}
+
+/// Writes the findings. The exit code, if it is not to be the program's own.
+fn finish(by_force: bool, end: End) -> Option<i32> {
+    session::last(by_force, |session| {
+        if !by_force {
+            session.deliver();
+            if let Err(error) = session.stream.consumer_mut().finish() {
+                session.stop(&error);
+            }
+            session.delivered(Ok(()));
+        }
+        let findings = findings(session, end);
+        let code = (!findings.races.is_empty()).then_some(session.options.exitcode);
+        tell(session, &findings);
+        code
+    })
+    .flatten()
+}
+
+/// Writes the findings where they are waited for, or, if nobody waits and there is something to tell, to a file of
+/// their own.
+fn tell(session: &Session, findings: &Findings) {
+    let wanted = std::env::var_os(FINDINGS_FILE).map(PathBuf::from);
+    let path = match wanted.clone().or_else(|| session.options.findings.clone()) {
+        Some(path) => path,
+        None if findings.races.is_empty() && matches!(findings.end, End::Exited) => return,
+        None => format!("dagsan.{}.json", findings.process.id).into(),
+    };
+    match findings.write(&path) {
+        Ok(()) if wanted.is_some() => {}
+        Ok(()) => {
+            let races = findings.races.len();
+            let file = path.display();
+            say(&format!("dagsan: {races} race(s) found; `dagsan report {file}` shows them\n"));
+        }
+        Err(error) => say(&format!("dagsan: cannot write what was found: {error}\n")),
+    }
+}
+
+fn findings(session: &Session, end: End) -> Findings {
+    let detector = session.stream.consumer();
+    let mut stacks = Stacks::default();
+    let mut races = Vec::new();
+    for (race, memory) in detector.races().iter().zip(&session.found.memory) {
+        let mut side = |access: &dagsan_core::Access| Side {
+            kind: match access.kind {
+                dagsan_core::AccessKind::Read => Kind::Read,
+                dagsan_core::AccessKind::Write if session.sites.is_free(access.site) => Kind::Free,
+                dagsan_core::AccessKind::Write => Kind::Write,
+            },
+            atomic: access.atomic,
+            locked: access.locked,
+            task: access.task.0,
+            stack: stacks.number(session.sites.stack(access.site)),
+        };
+        let (first, second) = (side(&race.first), side(&race.second));
+        let memory = match memory {
+            Where::Known(memory) => memory.clone(),
+            Where::Block(block) => Memory::Heap {
+                start: block.start as u64,
+                size: block.size as u64,
+                stack: Some(stacks.number(session.sites.relative(block.frames(), true))),
+            },
+        };
+        let bytes = race.location.ranges().map(|range| (range.start(), range.len())).collect();
+        races.push(Race { bytes, memory, first, second, duplicates: race.duplicates });
+    }
+    let started = threads::STARTED.lock().unwrap_or_else(PoisonError::into_inner);
+    let threads = started.iter().map(|started| Threads {
+        stack: stacks.number(session.sites.relative(&started.frames, true)),
+        name: None,
+        count: started.count,
+    });
+    let threads = threads.collect();
+    let end = session.stopped.clone().or_else(|| session.deadlock.clone()).unwrap_or(end);
+    let stats = detector.stats();
+    let (order_memory, access_memory) = detector.memory();
+    Findings {
+        version: VERSION,
+        process: process(),
+        engine: session.options.engine.name.to_owned(),
+        end,
+        races,
+        dropped_races: detector.dropped_races(),
+        tasks: session.found.tasks.values().cloned().collect::<Vec<Task>>(),
+        stacks: stacks.all,
+        uses: session.uses,
+        threads,
+        stats: Stats {
+            tasks: session.stream.structure().task_count().into(),
+            strands: stats.strands,
+            checks: stats.checks,
+            queries: stats.queries,
+            order_memory: order_memory as u64,
+            access_memory: access_memory as u64,
+            milliseconds: session.started.elapsed().as_millis() as u64,
+        },
+    }
+}
+
+fn process() -> Process {
+    Process {
+        executable: std::env::current_exe().unwrap_or_default(),
+        arguments: std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect(),
+        directory: std::env::current_dir().unwrap_or_default(),
+        id: std::process::id(),
+    }
+}
+
+/// Call stacks, each once.
+#[derive(Default)]
+struct Stacks {
+    all: Vec<Stack>,
+    numbers: FxHashMap<Stack, usize>,
+}
+
+impl Stacks {
+    fn number(&mut self, stack: Stack) -> usize {
+        let next = self.all.len();
+        let number = *self.numbers.entry(stack.clone()).or_insert(next);
+        if number == next {
+            self.all.push(stack);
+        }
+        number
+    }
+}

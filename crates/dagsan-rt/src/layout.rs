@@ -1,0 +1,75 @@
+//! Where the access set of the running strand lives: three tables at fixed addresses, one entry per piece of memory.
+//!
+//! ```text
+//!   table      entry for address a      size   what it says
+//!   SEEN       SEEN    + a/8            1      bit i: byte i of these eight was read or written by the running strand
+//!   WRITTEN    WRITTEN + a/8            1      bit i: … was written
+//!   SITES      SITES   + (a/64)*8       4+4    the code that last read / last wrote something new in this line of 64
+//!
+//!                                    one line of memory: 64 bytes
+//!   SEEN, WRITTEN, as one u64        [ byte 63 … byte 0 ]     the line's mask, in the sense of dagsan-core
+//! ```
+//!
+//! The tables cover all 47 bits of user addresses, so that an entry is found by a shift and an addition of a constant,
+//! and no two addresses share one. They are reserved, not allocated: memory is used for what the program's tasks touch,
+//! 3 bytes for every 8. The bases differ in their low 12 bits: entries of the same address would otherwise alias in the
+//! store buffer.
+//!
+//! Everything is zero between strands. Only the thread that runs the tasks writes here.
+
+/// How much of the address space each table takes: 2^47 / 8.
+const TABLE: usize = 1 << 44;
+/// The first address that is reserved; nothing on x86-64 Linux lives here unless asked to.
+const RESERVED: usize = 0x1000_0000_0000;
+/// Room behind each table for the different low bits.
+const SKEW: usize = 1 << 20;
+
+pub const SEEN: usize = RESERVED;
+pub const WRITTEN: usize = SEEN + TABLE + SKEW + 0x840;
+pub const SITES: usize = WRITTEN + TABLE + SKEW + 0x840;
+
+/// Bytes of memory per line.
+pub const LINE_SHIFT: u32 = 6;
+
+/// Why the tables cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(
+        "cannot reserve address space for the access set: {0}; is it limited (`ulimit -v`), or is another sanitizer linked in?"
+    )]
+    Reserve(std::io::Error),
+    #[error("this processor has no XSAVE, which the runtime needs")]
+    Processor,
+}
+
+/// Reserves the tables. To be called once, before the first access is recorded.
+pub fn reserve() -> Result<(), Error> {
+    if !std::arch::is_x86_feature_detected!("xsave") {
+        return Err(Error::Processor);
+    }
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
+    let length = SITES + TABLE + SKEW - RESERVED;
+    // SAFETY: FIXED_NOREPLACE touches no existing mapping.
+    let at = unsafe {
+        libc::mmap(RESERVED as *mut libc::c_void, length, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0)
+    };
+    if at as usize != RESERVED {
+        return Err(Error::Reserve(std::io::Error::last_os_error()));
+    }
+    // A core dump of 48 TiB helps nobody. Failing to say so harms nobody either.
+    // SAFETY: the range was mapped above.
+    unsafe { libc::madvise(at, length, libc::MADV_DONTDUMP) };
+    Ok(())
+}
+
+/// The mask of a line in `table`, one of [`SEEN`] and [`WRITTEN`].
+#[inline]
+pub fn mask(table: usize, line: u64) -> *mut u64 {
+    (table + (line as usize) * 8) as *mut u64
+}
+
+/// The sites of a line: the last new read, the last new write.
+#[inline]
+pub fn sites(line: u64) -> *mut [u32; 2] {
+    (SITES + (line as usize) * 8) as *mut [u32; 2]
+}

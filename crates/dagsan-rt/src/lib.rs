@@ -1,0 +1,41 @@
+//! DagSan inside the checked program.
+//!
+//! `cargo dagsan` has the compiler insert ThreadSanitizer's calls around every access, and links this crate in place of
+//! ThreadSanitizer's runtime. The crate keeps the access set of the running strand, hears of tasks from the task
+//! runtimes, hands both to the detector of dagsan-core, and writes what was found to a file when the program ends.
+//!
+//! ```text
+//!   the program          this crate                                                    dagsan-core
+//!   access   ──────────► hooks ─► (new bytes) miss ─► log, layout ──┐
+//!   memcpy, ==  ───────► ranges ────────────────────────────────────┤
+//!   atomic operation ──► atomics ─► sync: locks, release/acquire ───┼─► session ─────► Stream ─► Detector
+//!   malloc, free  ─────► heap ──────────────────────────────────────┤     │ strand ends: runs, then the event
+//!   spawn, get, …  ────► events ─► tasks ───────────────────────────┘     └─► races ─► exit ─► findings file
+//!   thread  ───────────► threads
+//! ```
+//!
+//! This crate is compiled without instrumentation, and what it allocates passes by its own hooks. It is for Linux on
+//! x86-64 with the GNU C library.
+
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu")))]
+compile_error!("dagsan-rt is for x86_64-unknown-linux-gnu");
+
+mod atomics;
+mod events;
+mod exit;
+mod heap;
+mod hooks;
+mod image;
+mod layout;
+mod log;
+mod miss;
+mod options;
+mod races;
+mod ranges;
+mod session;
+mod sites;
+mod start;
+mod state;
+mod sync;
+mod tasks;
+mod threads;

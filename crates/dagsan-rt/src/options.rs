@@ -1,0 +1,180 @@
+//! `DAGSAN_OPTIONS=key=value:key=value`: what the user can ask of the runtime, in the way of other sanitizers.
+
+use std::path::PathBuf;
+
+use dagsan_core::RACE_LIMIT;
+use dagsan_core::order::{self, Engine};
+
+/// The variable.
+pub const VARIABLE: &str = "DAGSAN_OPTIONS";
+
+/// What was asked for.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Print the options and end.
+    pub help: bool,
+    pub engine: &'static Engine,
+    /// Where to write the findings, if the runner does not say.
+    pub findings: Option<PathBuf>,
+    /// The exit code if there are races.
+    pub exitcode: i32,
+    pub max_races: usize,
+    /// Mebibytes of memory for the detector; 0 for no limit.
+    pub max_memory: usize,
+    /// Keep the whole call stack of every access.
+    pub stacks: bool,
+    pub hygiene: Hygiene,
+}
+
+/// What keeps memory that comes back as something else, and order that the tasks do not show, from being taken for
+/// races. To be switched off only to see what it does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hygiene {
+    /// Freed blocks are forgotten.
+    pub heap: bool,
+    /// The stacks of ended tasks are forgotten.
+    pub stacks: bool,
+    /// Thread-local variables are not shared.
+    pub thread_locals: bool,
+    /// A task that sees a value initialised once comes after the initialiser.
+    pub once: bool,
+    /// Acquire follows the release that it sees: `Arc` counts, flags, channels.
+    pub atomics: bool,
+    /// Accesses under a common lock exclude each other.
+    pub locks: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            help: false,
+            engine: order::default_engine(),
+            findings: None,
+            exitcode: 66,
+            max_races: RACE_LIMIT,
+            max_memory: 0,
+            stacks: false,
+            hygiene: Hygiene {
+                heap: true,
+                stacks: true,
+                thread_locals: true,
+                once: true,
+                atomics: true,
+                locks: true,
+            },
+        }
+    }
+}
+
+/// An option that cannot be understood.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{VARIABLE}: {0}; {VARIABLE}=help=1 lists the options")]
+pub struct Error(String);
+
+/// The options that other programs read from the same variable: the runner of `cargo dagsan`.
+const OF_THE_RUNNER: [&str; 2] = ["format", "color"];
+
+impl Options {
+    /// Reads the text of the variable.
+    pub fn parse(text: &str) -> Result<Options, Error> {
+        let mut options = Options::default();
+        for part in text.split([':', ' ', ',']).filter(|part| !part.is_empty()) {
+            let Some((key, value)) = part.split_once('=') else {
+                return Err(Error(format!("`{part}` is not of the form key=value")));
+            };
+            options.set(key, value)?;
+        }
+        Ok(options)
+    }
+
+    fn set(&mut self, key: &str, value: &str) -> Result<(), Error> {
+        let flag = || match value {
+            "1" | "true" | "yes" | "on" => Ok(true),
+            "0" | "false" | "no" | "off" => Ok(false),
+            _ => Err(Error(format!("{key} is 0 or 1, not `{value}`"))),
+        };
+        let number = || value.parse::<u32>().map_err(|_| Error(format!("{key} is a number, not `{value}`")));
+        let hygiene = &mut self.hygiene;
+        match key {
+            "help" => self.help = flag()?,
+            "engine" => self.engine = order::find(value).map_err(|error| Error(error.to_string()))?,
+            "findings" => self.findings = Some(value.into()),
+            "exitcode" => {
+                let code: Result<u8, _> = value.parse();
+                let code = code.map_err(|_| Error(format!("exitcode is from 0 to 255, not `{value}`")))?;
+                self.exitcode = code.into();
+            }
+            "max_races" => self.max_races = number()? as usize,
+            "max_memory" => self.max_memory = number()? as usize,
+            "stacks" => self.stacks = flag()?,
+            "heap" => hygiene.heap = flag()?,
+            "task_stacks" => hygiene.stacks = flag()?,
+            "thread_locals" => hygiene.thread_locals = flag()?,
+            "once" => hygiene.once = flag()?,
+            "atomics" => hygiene.atomics = flag()?,
+            "locks" => hygiene.locks = flag()?,
+            _ if OF_THE_RUNNER.contains(&key) => {}
+            _ => return Err(Error(format!("there is no option `{key}`"))),
+        }
+        Ok(())
+    }
+
+    /// The text for `help=1`.
+    pub fn describe() -> String {
+        let engines: Vec<&str> = order::ENGINES.iter().map(|engine| engine.name).collect();
+        format!(
+            "\
+{VARIABLE} is a list of key=value, separated by colons:
+  help=1           this text
+  engine=NAME      {} (default {})
+  stacks=1         keep the whole call stack of every access: slower, and what `dagsan explain` uses
+  max_races=N      keep at most N races (default {RACE_LIMIT})
+  max_memory=MIB   stop checking when the detector holds more (default 0: no limit)
+  exitcode=N       the exit code if there are races (default 66)
+  findings=FILE    where to write what was found, for `dagsan report FILE`
+  format=json      JSON instead of text (read by `cargo dagsan`)
+  color=WHEN       auto, always or never (read by `cargo dagsan`)
+To see what each of them keeps from being reported, these can be switched off with =0:
+  heap             freed memory is other memory when it comes back
+  task_stacks      so is the stack of a task that has ended
+  thread_locals    thread-local variables are not shared
+  once             OnceLock, LazyLock and Once come before those who see their value
+  atomics          an acquire comes after the release that it sees (Arc, flags, channels)
+  locks            accesses under a common lock exclude each other
+",
+            engines.join(", "),
+            order::default_engine().name
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_read_and_wrong_ones_are_named() {
+        let options = Options::parse("engine=esp-bags:stacks=1:heap=0:exitcode=7:color=always").unwrap();
+        assert_eq!((options.engine.name, options.stacks, options.exitcode), ("esp-bags", true, 7));
+        assert!(!options.hygiene.heap && options.hygiene.locks);
+        for (text, part) in [
+            ("stacks", "`stacks` is not of the form"),
+            ("stacks=maybe", "0 or 1"),
+            ("speed=9", "no option `speed`"),
+            ("engine=magic", "magic"),
+            ("exitcode=300", "0 to 255"),
+            ("max_races=many", "a number"),
+        ] {
+            let message = Options::parse(text).unwrap_err().to_string();
+            assert!(message.contains(part) && message.contains("help=1"), "{message}");
+        }
+    }
+
+    #[test]
+    fn the_help_names_every_option() {
+        let help = Options::describe();
+        let keys =
+            ["engine", "stacks", "max_races", "max_memory", "exitcode", "findings", "heap", "once", "atomics"];
+        assert!(keys.iter().all(|key| help.contains(key)));
+    }
+}

@@ -1,0 +1,171 @@
+//! Accesses to ranges of any length: copies, fills, comparisons.
+//!
+//! They are calls anyway, so nothing here is inlined, and the code that made the access is who called.
+
+use std::ffi::{c_int, c_void};
+
+use dagsan_core::{AccessKind, Bytes, Location};
+
+use crate::layout::{self, SEEN, WRITTEN};
+use crate::log;
+use crate::session;
+use crate::start;
+use crate::state::{ACTIVE, is_owner};
+
+/// Records an access to `len` bytes by the caller of the function that this is inlined into.
+#[inline(always)]
+pub fn record(start: usize, len: usize, kind: AccessKind) {
+    if ACTIVE.get() && len != 0 && is_owner() {
+        record_from(start, len, kind, start::frame());
+    }
+}
+
+#[inline(never)]
+fn record_from(start: usize, len: usize, kind: AccessKind, frame: usize) {
+    let Ok(bytes) = Bytes::new(start as u64, len as u64) else { return };
+    let table = match kind {
+        AccessKind::Read => SEEN,
+        AccessKind::Write => WRITTEN,
+    };
+    let mut origin = None;
+    session::with(|session| {
+        for (line, mask) in bytes.lines() {
+            // SAFETY: this thread owns the session, and so the tables.
+            if unsafe { *layout::mask(table, line) } & mask != mask {
+                let origin = *origin.get_or_insert_with(|| session.origin_of_call(frame));
+                log::record(session, Location { line, mask }, kind, origin);
+            }
+        }
+    });
+}
+
+/// A read of `size` bytes.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn __tsan_read_range(address: usize, size: usize) {
+    record(address, size, AccessKind::Read);
+}
+
+/// A write of `size` bytes.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn __tsan_write_range(address: usize, size: usize) {
+    record(address, size, AccessKind::Write);
+}
+
+/// Copies, and records both sides.
+///
+/// # Safety
+///
+/// As for `memcpy` in the C library.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub unsafe extern "C" fn __tsan_memcpy(to: *mut c_void, from: *const c_void, len: usize) -> *mut c_void {
+    record(from as usize, len, AccessKind::Read);
+    record(to as usize, len, AccessKind::Write);
+    // SAFETY: the caller's promise.
+    unsafe { libc::memcpy(to, from, len) }
+}
+
+/// Moves, and records both sides.
+///
+/// # Safety
+///
+/// As for `memmove` in the C library.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub unsafe extern "C" fn __tsan_memmove(to: *mut c_void, from: *const c_void, len: usize) -> *mut c_void {
+    record(from as usize, len, AccessKind::Read);
+    record(to as usize, len, AccessKind::Write);
+    // SAFETY: the caller's promise.
+    unsafe { libc::memmove(to, from, len) }
+}
+
+/// Fills, and records it.
+///
+/// # Safety
+///
+/// As for `memset` in the C library.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub unsafe extern "C" fn __tsan_memset(to: *mut c_void, value: c_int, len: usize) -> *mut c_void {
+    record(to as usize, len, AccessKind::Write);
+    // SAFETY: the caller's promise.
+    unsafe { libc::memset(to, value, len) }
+}
+
+/// Compares, and records both sides: slices are compared by calls that the compiler puts no hooks around.
+///
+/// # Safety
+///
+/// As for `memcmp` in the C library.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub unsafe extern "C" fn memcmp(a: *const c_void, b: *const c_void, len: usize) -> c_int {
+    // SAFETY: the caller's promise.
+    let (order, seen) = unsafe { compare(a.cast(), b.cast(), len) };
+    record(a as usize, seen, AccessKind::Read);
+    record(b as usize, seen, AccessKind::Read);
+    order
+}
+
+/// The same as [`memcmp`], which also says in which order the two are.
+///
+/// # Safety
+///
+/// As for [`memcmp`].
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub unsafe extern "C" fn bcmp(a: *const c_void, b: *const c_void, len: usize) -> c_int {
+    // SAFETY: the caller's promise.
+    let (order, seen) = unsafe { compare(a.cast(), b.cast(), len) };
+    record(a as usize, seen, AccessKind::Read);
+    record(b as usize, seen, AccessKind::Read);
+    order
+}
+
+/// The order of two pieces of memory, and how many bytes decide it.
+///
+/// # Safety
+///
+/// `len` bytes of both can be read.
+#[inline(always)]
+unsafe fn compare(a: *const u8, b: *const u8, len: usize) -> (c_int, usize) {
+    let mut at = 0;
+    // SAFETY: words and bytes below `len`, which the caller says can be read.
+    unsafe {
+        while at + 8 <= len {
+            let (x, y) = (a.add(at).cast::<u64>().read_unaligned(), b.add(at).cast::<u64>().read_unaligned());
+            if x != y {
+                break;
+            }
+            at += 8;
+        }
+        while at < len {
+            let (x, y) = (a.add(at).read(), b.add(at).read());
+            if x != y {
+                return (c_int::from(x) - c_int::from(y), at + 1);
+            }
+            at += 1;
+        }
+    }
+    (0, len)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comparisons_see_up_to_the_first_difference() {
+        let compare = |a: &[u8], b: &[u8]| {
+            // SAFETY: both are slices of that length.
+            let (order, seen) = unsafe { compare(a.as_ptr(), b.as_ptr(), a.len()) };
+            (order.signum(), seen)
+        };
+        assert_eq!(compare(b"", b""), (0, 0));
+        assert_eq!(compare(b"0123456789", b"0123456789"), (0, 10));
+        assert_eq!(compare(b"0123456789", b"0123456089"), (1, 8));
+        assert_eq!(compare(b"0023456789", b"0123456789"), (-1, 2));
+    }
+}

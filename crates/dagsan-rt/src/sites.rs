@@ -1,0 +1,193 @@
+//! Which code made an access: code addresses, callers, call stacks; their numbers for the core.
+//!
+//! ```text
+//!   Origin     code                       caller
+//!   usual      low half of the address,   low half of the return address of the function: its caller
+//!              bit 0 set
+//!   stacks=1   the same                   the number of the call stack
+//!   free       twice the number of the    0
+//!              call stack, plus 2
+//! ```
+//!
+//! Call stacks are walked by frame pointers: instrumented code has them, and so has the standard library. A frame is
+//! believed only if it lies in the stack that runs; code in between without frame pointers makes a stack shorter or
+//! skips a frame, and never leads astray.
+
+use dagsan_core::SiteId;
+use dagsan_findings::Stack;
+use rustc_hash::FxHashMap;
+
+use crate::image::Image;
+use crate::log::UNKNOWN;
+
+/// Where an access was made. The assembly in `miss` knows the layout; see the module's documentation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(C)]
+pub struct Origin {
+    pub code: u32,
+    pub caller: u32,
+}
+
+impl Origin {
+    /// The block was freed by the code at the top of this stack.
+    pub fn free(stack: u32) -> Origin {
+        Origin { code: stack * 2 + 2, caller: 0 }
+    }
+
+    /// Is it a free?
+    pub fn is_free(self) -> bool {
+        self.code & 1 == 0
+    }
+}
+
+/// At most so many frames of a call stack are kept.
+pub const DEPTH: usize = 64;
+
+/// The origins and call stacks met so far.
+#[derive(Debug)]
+pub struct Sites {
+    image: Image,
+    /// Are the callers of origins numbers of stacks?
+    whole_stacks: bool,
+    numbers: FxHashMap<Origin, SiteId>,
+    /// Site 0 is [`UNKNOWN`].
+    origins: Vec<Origin>,
+    /// The origin asked for last.
+    last: (Origin, SiteId),
+    stack_numbers: FxHashMap<Box<[usize]>, u32>,
+    stacks: Vec<Box<[usize]>>,
+}
+
+impl Sites {
+    /// None yet.
+    pub fn new(image: Image, whole_stacks: bool) -> Sites {
+        let unknown = Origin { code: 0, caller: 0 };
+        Sites {
+            image,
+            whole_stacks,
+            numbers: FxHashMap::default(),
+            origins: vec![unknown],
+            last: (unknown, UNKNOWN),
+            stack_numbers: FxHashMap::default(),
+            stacks: Vec::new(),
+        }
+    }
+
+    /// The number of an origin.
+    #[inline]
+    pub fn number(&mut self, origin: Origin) -> SiteId {
+        if self.last.0 != origin {
+            self.last = (origin, self.find(origin));
+        }
+        self.last.1
+    }
+
+    fn find(&mut self, origin: Origin) -> SiteId {
+        if let Some(&site) = self.numbers.get(&origin) {
+            return site;
+        }
+        // Half a billion different places are more than a program has; what is beyond them is called unknown.
+        let site = u32::try_from(self.origins.len()).ok().and_then(SiteId::new).unwrap_or(UNKNOWN);
+        if site != UNKNOWN {
+            self.origins.push(origin);
+            self.numbers.insert(origin, site);
+        }
+        site
+    }
+
+    /// The number of a call stack.
+    pub fn stack_number(&mut self, frames: &[usize]) -> u32 {
+        if let Some(&number) = self.stack_numbers.get(frames) {
+            return number;
+        }
+        let number = self.stacks.len() as u32;
+        self.stacks.push(frames.into());
+        self.stack_numbers.insert(frames.into(), number);
+        number
+    }
+
+    /// Was it a free?
+    pub fn is_free(&self, site: SiteId) -> bool {
+        site != UNKNOWN && self.origin(site).is_free()
+    }
+
+    fn origin(&self, site: SiteId) -> Origin {
+        self.origins[site.number() as usize]
+    }
+
+    /// What is known of the call stack of a site.
+    pub fn stack(&self, site: SiteId) -> Stack {
+        if site == UNKNOWN {
+            return Stack::default();
+        }
+        let Origin { code, caller } = self.origin(site);
+        if self.origin(site).is_free() {
+            return self.relative(&self.stacks[(code / 2 - 1) as usize], true);
+        }
+        let code = self.image.address(code & !1);
+        if self.whole_stacks {
+            let callers = &self.stacks[caller as usize];
+            return self.relative(&[&[code], &callers[..]].concat(), true);
+        }
+        self.relative(&[code, self.image.address(caller)], false)
+    }
+
+    /// The stack with addresses relative to the image, and without frames that are outside of it.
+    pub fn relative(&self, frames: &[usize], complete: bool) -> Stack {
+        let frames = frames.iter().filter_map(|&frame| self.image.relative(frame)).collect();
+        Stack { frames, complete }
+    }
+}
+
+/// The return addresses from the frame at `frame` outwards, into `into`; how many. The frames must lie in `low..high`,
+/// which is mapped memory.
+pub fn walk(mut frame: usize, low: usize, high: usize, into: &mut [usize]) -> usize {
+    let mut count = 0;
+    while count < into.len() && frame >= low && frame < high.saturating_sub(16) && frame.is_multiple_of(8) {
+        // SAFETY: in `low..high`, which the caller says is mapped, and aligned.
+        let [outer, code] = unsafe { *(frame as *const [usize; 2]) };
+        if code == 0 {
+            break;
+        }
+        into[count] = code;
+        count += 1;
+        if outer <= frame {
+            break;
+        }
+        frame = outer;
+    }
+    count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_walk_follows_frames_and_stops_where_they_make_no_sense() {
+        let mut memory = [0usize; 16];
+        let base = memory.as_ptr() as usize;
+        let at = |slot: usize| base + slot * 8;
+        (memory[0], memory[1]) = (at(4), 11);
+        (memory[4], memory[5]) = (at(10), 12);
+        (memory[10], memory[11]) = (at(2), 13);
+        let mut frames = [0; 8];
+        let count = walk(at(0), at(0), at(16), &mut frames);
+        assert_eq!(frames[..count], [11, 12, 13], "the last frame leads inwards");
+        assert_eq!(walk(at(0), at(0), at(10), &mut frames), 2, "a frame outside of the stack");
+        assert_eq!(walk(at(0) + 1, at(0), at(16), &mut frames), 0, "not aligned");
+        assert_eq!(walk(at(0), at(0), at(16), &mut frames[..1]), 1);
+    }
+
+    #[test]
+    fn origins_are_numbered_once() {
+        let mut sites = Sites::new(Image::of_program(), false);
+        let [a, b] = [1, 3].map(|code| Origin { code, caller: 7 });
+        let numbers = [a, b, a, b].map(|origin| sites.number(origin).number());
+        assert_eq!(numbers, [1, 2, 1, 2]);
+        let stack = sites.stack_number(&[1, 2]);
+        assert_eq!(sites.stack_number(&[1, 2]), stack);
+        let site = sites.number(Origin::free(stack));
+        assert!(sites.is_free(site) && !sites.is_free(SiteId::new(1).unwrap()) && !sites.is_free(UNKNOWN));
+    }
+}

@@ -1,0 +1,68 @@
+//! The start of the runtime: before `main`, and before any task.
+
+use std::process;
+
+use crate::exit;
+use crate::layout;
+use crate::log;
+use crate::options::{Options, VARIABLE};
+use crate::session::{self, Inside};
+use crate::state::{ACTIVE, Shared};
+use crate::threads;
+
+/// Is there a session, and is this the process that it is for?
+static ON: Shared<bool> = Shared::new(false);
+
+/// Is the process being checked? Not before the runtime has started, and not in a process that was forked.
+#[inline(always)]
+pub fn is_on() -> bool {
+    ON.get()
+}
+
+/// The frame of the function that this is inlined into; its return address is that of the code that called. The
+/// runtime is compiled with frame pointers. If it is not, the value is nonsense, and nobody follows it
+/// ([`crate::sites::walk`] looks before it goes).
+#[inline(always)]
+pub fn frame() -> usize {
+    let frame: usize;
+    // SAFETY: reads a register.
+    unsafe { std::arch::asm!("mov {}, rbp", out(reg) frame, options(nomem, nostack, preserves_flags)) };
+    frame
+}
+
+/// The loader calls it with the program's other constructors. A test harness of this crate has no use for it.
+#[cfg(not(test))]
+#[used]
+#[unsafe(link_section = ".init_array")]
+static START: extern "C" fn() = start;
+
+#[cfg_attr(test, expect(dead_code))]
+extern "C" fn start() {
+    let Some(_inside) = Inside::enter() else { return };
+    let text = std::env::var(VARIABLE).unwrap_or_default();
+    let options = Options::parse(&text).unwrap_or_else(|error| refuse(&error.to_string()));
+    if options.help {
+        exit::say(&Options::describe());
+        process::exit(0);
+    }
+    layout::reserve().unwrap_or_else(|error| refuse(&error.to_string()));
+    log::reserve(options.stacks).unwrap_or_else(|error| refuse(&format!("no memory for the access log: {error}")));
+    session::start(options);
+    threads::find_stack();
+    exit::prepare();
+    // SAFETY: the function may be called in a forked process: it writes two words.
+    unsafe { libc::pthread_atfork(None, None, Some(forked)) };
+    ON.set(true);
+}
+
+/// The program cannot be checked: a message, and the exit code for bad usage.
+fn refuse(message: &str) -> ! {
+    exit::say(&format!("dagsan: {message}\n"));
+    process::exit(2)
+}
+
+/// In a forked process nothing is checked: its parent reports.
+extern "C" fn forked() {
+    ON.set(false);
+    ACTIVE.set(false);
+}

@@ -1,0 +1,198 @@
+//! The tasks of the program: which one runs, on which stack, and who created whom.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::panic::Location as Place;
+
+use dagsan_core::{TaskId, TaskKind};
+use dagsan_findings as findings;
+
+/// What a task runtime holds of a task: its number, and its place among those that live.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct Handle(u64);
+
+impl Handle {
+    fn new(slot: u32, task: TaskId) -> Handle {
+        Handle(u64::from(slot) << 32 | u64::from(task.0))
+    }
+
+    /// The main task.
+    pub const MAIN: Handle = Handle(0);
+
+    /// The task.
+    pub fn task(self) -> TaskId {
+        TaskId(self.0 as u32)
+    }
+
+    fn slot(self) -> usize {
+        (self.0 >> 32) as usize
+    }
+}
+
+/// A stack in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Stack {
+    pub low: usize,
+    pub high: usize,
+}
+
+/// A task that has not ended.
+#[derive(Debug, Clone, Copy)]
+struct Live {
+    task: TaskId,
+    stack: Stack,
+    /// Its stack pointer when its strand began: see `session`.
+    mark: usize,
+    /// The lowest mark so far.
+    lowest: usize,
+}
+
+/// Where a task comes from, in 16 bytes: there may be millions.
+#[derive(Debug, Clone, Copy)]
+struct Birth {
+    parent: u32,
+    kind: findings::TaskKind,
+    place: &'static Place<'static>,
+}
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub struct Tasks {
+    /// The main task is the first.
+    live: Vec<Live>,
+    free: Vec<u32>,
+    current: u32,
+    /// The births since the last quiescent point; the first is that of this task.
+    first: u32,
+    births: Vec<Birth>,
+}
+
+impl Tasks {
+    /// The main task.
+    pub fn new() -> Tasks {
+        let main = Live { task: TaskId::MAIN, stack: Stack::default(), mark: 0, lowest: 0 };
+        Tasks { live: vec![main], free: Vec::new(), current: 0, first: 1, births: Vec::new() }
+    }
+
+    /// The stack of the thread that owns the session.
+    pub fn set_main_stack(&mut self, stack: Stack) {
+        let main = &mut self.live[0];
+        (main.stack, main.mark, main.lowest) = (stack, stack.low, stack.low);
+        self.current = 0;
+    }
+
+    #[inline]
+    fn running(&self) -> &Live {
+        &self.live[self.current as usize]
+    }
+
+    /// The running task.
+    #[inline]
+    pub fn current(&self) -> TaskId {
+        self.running().task
+    }
+
+    /// Its stack.
+    pub fn stack(&self) -> Stack {
+        self.running().stack
+    }
+
+    /// The part of its stack that nobody else knows.
+    pub fn private(&self) -> Range<usize> {
+        let live = self.running();
+        live.stack.low..live.mark
+    }
+
+    /// A strand begins here.
+    #[inline]
+    pub fn mark(&mut self) {
+        let here: usize;
+        // SAFETY: reads the stack pointer. It is below the frames of the program, which called the runtime.
+        unsafe { std::arch::asm!("mov {}, rsp", out(reg) here, options(nomem, nostack, preserves_flags)) };
+        let live = &mut self.live[self.current as usize];
+        live.mark = here;
+        live.lowest = live.lowest.min(here);
+    }
+
+    /// `child` is there, and runs.
+    #[inline]
+    pub fn spawn(
+        &mut self,
+        child: TaskId,
+        parent: TaskId,
+        kind: TaskKind,
+        place: &'static Place<'static>,
+        stack: Stack,
+    ) -> Handle {
+        let kind = match kind {
+            TaskKind::Async | TaskKind::Post(_) => findings::TaskKind::Async,
+            TaskKind::Spawn => findings::TaskKind::Spawn,
+            TaskKind::Future => findings::TaskKind::Future,
+        };
+        self.births.push(Birth { parent: parent.0, kind, place });
+        let live = Live { task: child, stack, mark: stack.high, lowest: stack.high };
+        self.current = match self.free.pop() {
+            Some(slot) => {
+                self.live[slot as usize] = live;
+                slot
+            }
+            None => {
+                self.live.push(live);
+                (self.live.len() - 1) as u32
+            }
+        };
+        Handle::new(self.current, child)
+    }
+
+    /// The running task has ended. The part of its stack that others may have known.
+    #[inline]
+    pub fn end(&mut self) -> Range<usize> {
+        let live = *self.running();
+        if self.current != 0 {
+            self.free.push(self.current);
+        }
+        live.lowest..live.stack.high
+    }
+
+    /// `task` runs.
+    #[inline]
+    pub fn resume(&mut self, task: Handle) {
+        debug_assert!(self.live[task.slot()].task == task.task(), "{task:?} has ended");
+        self.current = task.slot() as u32;
+    }
+
+    /// All tasks but the main one have ended, and nobody will ask for them; the next one will be `next`.
+    pub fn forget(&mut self, next: u32) {
+        self.first = next;
+        self.births.clear();
+    }
+
+    /// Whose stack the address is in: a living task's, the main task's included.
+    pub fn of_stack(&self, address: usize) -> Option<TaskId> {
+        let lives = |(slot, live): (usize, &Live)| {
+            let here = (live.stack.low..live.stack.high).contains(&address);
+            (here && !self.free.contains(&(slot as u32))).then_some(live.task)
+        };
+        self.live.iter().enumerate().find_map(lives)
+    }
+
+    /// Enters the task and its ancestors, to be spoken of.
+    pub fn mention(&self, mut task: u32, into: &mut BTreeMap<u32, findings::Task>) {
+        loop {
+            let birth = task.checked_sub(self.first).and_then(|at| self.births.get(at as usize));
+            let (parent, kind, created) = match birth {
+                Some(birth) => (Some(birth.parent), birth.kind, Some(place(birth.place))),
+                None => (None, findings::TaskKind::Main, None),
+            };
+            into.entry(task).or_insert(findings::Task { number: task, parent, kind, created });
+            let Some(parent) = parent else { return };
+            task = parent;
+        }
+    }
+}
+
+/// A place in the words of the findings.
+pub fn place(place: &Place<'_>) -> findings::Place {
+    findings::Place { file: place.file().to_owned(), line: place.line(), column: place.column() }
+}

@@ -1,0 +1,510 @@
+//! The serial executor: depth first, with switches where a task must wait. One per thread.
+//!
+//! As in paper 000 (DRDP): a new task runs at once, and its parent goes on when it has ended or must wait. What differs
+//! is that ready tasks do not wait for the end of the present one:
+//!
+//! ```text
+//!   a task waits ─► is it over?  ──yes──► goes on
+//!        ▲             │ no
+//!        │             ▼
+//!        ├── runs the first ready task, until that ends or waits
+//!        │             │ none is ready
+//!        │             ▼
+//!        └── sleeps; whoever has woken it goes on ......... the main task cannot sleep: a deadlock
+//! ```
+//!
+//! A task that can go on again joins the queue of the ready ones at its end, so the order of everything is a function
+//! of the program and its input.
+//!
+//! **Where a task is.** It runs, or has started or woken the one that runs (a chain that ends in the main task), or is
+//! in `ready`, or in `blocked`. If the main task runs, all others are in these two. So if it waits and nobody is ready,
+//! every task is blocked. Not all of them at the end of a finish or a procedure, which wait for tasks inside them only:
+//! some wait for promises or futures. Those are the deadlock, and their waits fail.
+//!
+//! **Why pointers to joins are good.** `finish` and `procedure` leave their frame after `finish_end` or `frame_end`,
+//! which return when no task that points to the join is left. They do so also when the body panics.
+//!
+//! **What is checked.** The public functions of this crate are generic, so they are compiled with the user's crate, and
+//! instrumented. This file is not: what it does to memory is not seen by DagSan. All that generic code calls is
+//! `#[inline(never)]`, which keeps it so.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, VecDeque};
+use std::mem::ManuallyDrop;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+
+use crate::deadlock::{self, Blocked};
+use crate::events::{self, Kind, Place};
+use crate::fiber;
+use crate::join::Join;
+use crate::latch::{Latch, State};
+use crate::task::{Entry, Fiber, Task, Wait};
+
+/// How the start of a task came out.
+pub(crate) enum Started {
+    /// It has ended.
+    Ended,
+    /// It has ended with a panic, which whoever joins it will see.
+    Panicked,
+    /// It waits for something, on this fiber.
+    Waits(NonNull<Fiber>),
+}
+
+/// Why a task was not started.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Refused {
+    #[error("a task is started in an isolated section, which may not start tasks")]
+    Isolated,
+    #[error("a task is started through a scope whose finish is not around the present task")]
+    OtherFinish,
+    #[error("a procedure spawns while another one, which it has called, has not returned")]
+    OtherFrame,
+    #[error(transparent)]
+    Stack(fiber::Error),
+}
+
+/// Why a wait has failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failed {
+    #[error("a task would have to wait for {0} in an isolated section, where it may not")]
+    Isolated(String),
+    #[error("a procedure syncs while another one, which it has called, has not returned")]
+    OtherFrame,
+    #[error("{0}")]
+    Deadlock(Arc<str>),
+}
+
+struct Executor {
+    /// The fiber that runs; none for the main task.
+    current: Cell<Option<NonNull<Fiber>>>,
+    main: Task,
+    /// Fibers without a task.
+    pool: Cell<Option<NonNull<Fiber>>>,
+    /// Is the present task in an isolated section?
+    isolated: Cell<bool>,
+    /// Those that can go on, the first one first.
+    ready: RefCell<VecDeque<NonNull<Fiber>>>,
+    /// Those that wait, by the address of what they wait for and by the number of their wait.
+    blocked: RefCell<BTreeMap<(usize, u64), NonNull<Fiber>>>,
+    /// How many are in `blocked`: mostly none, which should be cheap to see.
+    sleeping: Cell<usize>,
+    /// How many waits there were.
+    waits: Cell<u64>,
+}
+
+thread_local! {
+    // Without a destructor, so that every access is one instruction, and so that destructors of other thread-locals may
+    // still start tasks. `CLEANUP` does what is left to do.
+    static EXECUTOR: ManuallyDrop<Executor> = const {
+        ManuallyDrop::new(Executor {
+            current: Cell::new(None),
+            main: Task::new(),
+            pool: Cell::new(None),
+            isolated: Cell::new(false),
+            ready: RefCell::new(VecDeque::new()),
+            blocked: RefCell::new(BTreeMap::new()),
+            sleeping: Cell::new(0),
+            waits: Cell::new(0),
+        })
+    };
+
+    /// Frees the pool when the thread ends.
+    static CLEANUP: Cleanup = const { Cleanup };
+}
+
+struct Cleanup;
+
+impl Drop for Cleanup {
+    fn drop(&mut self) {
+        EXECUTOR.with(|executor| {
+            executor.ready.take();
+            executor.blocked.take();
+            let mut next = executor.pool.take();
+            while let Some(fiber) = next {
+                // SAFETY: a fiber is in the pool from the end of a task to the start of the next, and this one has just
+                // been taken out.
+                unsafe {
+                    next = fiber.as_ref().task.next.get();
+                    Fiber::free(fiber);
+                }
+            }
+        });
+    }
+}
+
+impl Executor {
+    #[inline]
+    fn task(&self) -> &Task {
+        match self.current.get() {
+            // SAFETY: fibers are freed when they are in the pool, and the one that runs is not.
+            Some(fiber) => unsafe { &(*fiber.as_ptr()).task },
+            None => &self.main,
+        }
+    }
+
+    fn fiber(&self) -> Result<NonNull<Fiber>, fiber::Error> {
+        match self.pool.get() {
+            Some(fiber) => {
+                // SAFETY: fibers in the pool have not been freed.
+                self.pool.set(unsafe { fiber.as_ref() }.task.next.get());
+                Ok(fiber)
+            }
+            None => new_fiber(),
+        }
+    }
+
+    /// Runs a task until it ends or waits; then the present task goes on.
+    fn run(&self, fiber: NonNull<Fiber>) -> Started {
+        let present = self.current.replace(Some(fiber));
+        // SAFETY: the fiber comes from the pool or from `ready`, so it is of this thread, sleeps, and was not freed.
+        unsafe { Fiber::wake(fiber) };
+        self.current.set(present);
+        events::resume(self.task().id.get());
+        // SAFETY: freed only once it is in the pool.
+        let task = unsafe { &fiber.as_ref().task };
+        if !task.ended.get() {
+            return Started::Waits(fiber);
+        }
+        task.next.set(self.pool.replace(Some(fiber)));
+        if task.panicked.get() { Started::Panicked } else { Started::Ended }
+    }
+
+    #[inline]
+    fn wait(&self, wait: Wait, place: Place) -> Result<(), Failed> {
+        if wait.is_over() { Ok(()) } else { self.wait_long(wait, place) }
+    }
+
+    #[cold]
+    fn wait_long(&self, wait: Wait, place: Place) -> Result<(), Failed> {
+        while !wait.is_over() {
+            if self.isolated.get() {
+                return Err(Failed::Isolated(wait.describe()));
+            }
+            let ready = self.ready.borrow_mut().pop_front();
+            match (ready, self.current.get()) {
+                (Some(fiber), _) => {
+                    // SAFETY: ready fibers have a task, so they are not in the pool, and not freed.
+                    events::resume(unsafe { fiber.as_ref() }.task.id.get());
+                    self.run(fiber);
+                }
+                (None, Some(fiber)) => self.sleep(fiber, wait, place)?,
+                (None, None) => self.deadlock(wait, place)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The present task, which is not the main task, sleeps until `wait` is over, or in vain.
+    fn sleep(&self, fiber: NonNull<Fiber>, wait: Wait, place: Place) -> Result<(), Failed> {
+        // SAFETY: the running fiber is not freed.
+        let fiber_ref = unsafe { fiber.as_ref() };
+        let number = self.waits.get();
+        self.waits.set(number + 1);
+        self.blocked.borrow_mut().insert((wait.address(), number), fiber);
+        self.sleeping.set(self.sleeping.get() + 1);
+        fiber_ref.task.wait.set(Some((wait, place)));
+        fiber_ref.sleep();
+        fiber_ref.task.wait.set(None);
+        fiber_ref.task.deadlock.take().map_or(Ok(()), |report| Err(Failed::Deadlock(report)))
+    }
+
+    /// What is at `address` is over: those that wait for it are ready, in the order in which they came.
+    #[inline]
+    fn over(&self, address: usize) {
+        if self.sleeping.get() > 0 {
+            self.make_ready(address);
+        }
+    }
+
+    #[cold]
+    fn make_ready(&self, address: usize) {
+        let mut blocked = self.blocked.borrow_mut();
+        while let Some((&key, &fiber)) = blocked.range((address, 0)..=(address, u64::MAX)).next() {
+            blocked.remove(&key);
+            self.ready.borrow_mut().push_back(fiber);
+        }
+        self.sleeping.set(blocked.len());
+    }
+
+    /// The main task waits, and nobody is ready. Every get that waits fails, and so does this wait if it is a get.
+    #[cold]
+    fn deadlock(&self, wait: Wait, place: Place) -> Result<(), Failed> {
+        let mut blocked: Vec<((usize, u64), NonNull<Fiber>)> =
+            self.blocked.borrow().iter().map(|(&key, &fiber)| (key, fiber)).collect();
+        blocked.sort_unstable_by_key(|&((_, number), _)| number);
+        let mut entries = Vec::new();
+        let in_vain = matches!(wait, Wait::Latch(_));
+        if in_vain {
+            let task = self.main.id.get();
+            entries.push(Blocked { task, started: None, place, waits_for: wait.describe() });
+        }
+        let mut elsewhere = wait.is_over();
+        for &(key, fiber) in &blocked {
+            // SAFETY: blocked fibers have a task, so they are not in the pool, and not freed.
+            let task = unsafe { &fiber.as_ref().task };
+            let Some((wait, place)) = task.wait.get() else { unreachable!("blocked, and waits for nothing") };
+            // Another thread has set a promise meanwhile.
+            elsewhere |= wait.is_over();
+            if wait.is_over() {
+                self.over(key.0);
+            }
+            let (started, waits_for) = (task.started.get(), wait.describe());
+            entries.push(Blocked { task: task.id.get(), started, place, waits_for });
+        }
+        if elsewhere {
+            return Ok(());
+        }
+        let report = deadlock::report(&entries);
+        for &(key, fiber) in &blocked {
+            // SAFETY: as above.
+            let task = unsafe { &fiber.as_ref().task };
+            if let Some((Wait::Latch(_), _)) = task.wait.get() {
+                task.deadlock.set(Some(report.clone()));
+                self.over(key.0);
+            }
+        }
+        if in_vain { Err(Failed::Deadlock(report)) } else { Ok(()) }
+    }
+
+    /// The present task opens a scope; if it is the main task, DagSan says by which name.
+    fn name_main(&self) {
+        if self.current.get().is_none() {
+            self.main.id.set(events::main());
+        }
+    }
+}
+
+/// Makes a fiber, and sees to it that the pool is freed when this thread ends.
+#[cold]
+fn new_fiber() -> Result<NonNull<Fiber>, fiber::Error> {
+    // If the thread is ending, and `CLEANUP` has run, then what comes now stays with the process.
+    _ = CLEANUP.try_with(|_| ());
+    Fiber::new(Task::new(), run_task)
+}
+
+/// Runs on the fiber, once per task.
+fn run_task(fiber: &Fiber) {
+    let task = &fiber.task;
+    let (entry, data) = (task.entry.get(), task.data.get());
+    // SAFETY: `start` was given the two together, and its caller guarantees that they fit.
+    let outcome = catch_unwind(AssertUnwindSafe(|| unsafe { entry(data) }));
+    task.panicked.set(outcome.is_err());
+    // Its own scopes are closed, so this is the finish in which it was started.
+    let (finish, spawner) = (task.finish.get(), task.spawner.get());
+    if let (Err(payload), Some(join)) = (outcome, spawner.or(finish)) {
+        // SAFETY: a join lives until its last task has ended, and this one has not. (Module documentation.)
+        unsafe { join.as_ref() }.panicked(payload);
+    }
+    events::task_end();
+    task.ended.set(true);
+    for join in [finish, spawner].into_iter().flatten() {
+        // SAFETY: as above; `running` still counts this task. Whoever is woken when it is 0 runs later.
+        let running = unsafe { &join.as_ref().running };
+        running.set(running.get() - 1);
+        if running.get() == 0 {
+            EXECUTOR.with(|executor| executor.over(join.as_ptr() as usize));
+        }
+    }
+}
+
+// ---- what the generic code calls ---------------------------------------------------------------------------
+
+/// Opens a finish.
+///
+/// # Safety
+/// `join` stays where it is until [`finish_end`] has returned, which is called by the same task, with scopes closed in
+/// the reverse order of their opening, and also if there is a panic in between.
+#[inline(never)]
+pub(crate) unsafe fn finish_begin(join: &Join) {
+    EXECUTOR.with(|executor| {
+        events::finish_begin();
+        executor.name_main();
+        join.outer.set(executor.task().finish.replace(Some(NonNull::from(join))));
+    });
+}
+
+/// Waits for the tasks of the finish, and closes it.
+#[inline(never)]
+pub(crate) fn finish_end(join: &Join, place: Place) {
+    EXECUTOR.with(|executor| {
+        wait_for_tasks(executor, join, place);
+        executor.task().finish.set(join.outer.get());
+        events::finish_end();
+    });
+}
+
+/// Opens a procedure.
+///
+/// # Safety
+/// As [`finish_begin`], with [`frame_end`].
+#[inline(never)]
+pub(crate) unsafe fn frame_begin(join: &Join) {
+    EXECUTOR.with(|executor| {
+        events::frame_begin();
+        executor.name_main();
+        join.outer.set(executor.task().frame.replace(Some(NonNull::from(join))));
+    });
+}
+
+/// Waits for the tasks that the procedure has spawned.
+#[inline(never)]
+pub(crate) fn sync(join: &Join, place: Place) -> Result<(), Failed> {
+    EXECUTOR.with(|executor| {
+        if executor.task().frame.get() != Some(NonNull::from(join)) {
+            return Err(Failed::OtherFrame);
+        }
+        executor.wait(Wait::Join(NonNull::from(join)), place)?;
+        synced(join);
+        Ok(())
+    })
+}
+
+/// Waits for the tasks that the procedure has spawned, and closes it.
+#[inline(never)]
+pub(crate) fn frame_end(join: &Join, place: Place) {
+    EXECUTOR.with(|executor| {
+        wait_for_tasks(executor, join, place);
+        synced(join);
+        executor.task().frame.set(join.outer.get());
+        events::frame_end();
+    });
+}
+
+/// A wait at the end of a scope, which must not fail: tasks have pointers into the frame that would be left. It cannot,
+/// since only a wait for a latch is ever in vain, and since no task can be started in an isolated section: a scope that
+/// was opened in one has none to wait for, and one that was opened before it ends after it.
+fn wait_for_tasks(executor: &Executor, join: &Join, place: Place) {
+    if executor.wait(Wait::Join(NonNull::from(join)), place).is_err() {
+        std::process::abort();
+    }
+}
+
+fn synced(join: &Join) {
+    join.syncs.set(join.syncs.get() + 1);
+    if join.unsynced.replace(false) {
+        events::sync();
+    }
+}
+
+/// Who asks for a task, which decides who joins it.
+pub(crate) enum By<'a> {
+    /// The scope of this finish. The task belongs to the innermost one, as in X10: that is this one, or inside it.
+    Finish(&'a Join),
+    /// This procedure. The innermost finish joins the task too, if it is inside the procedure.
+    Frame(&'a Join),
+}
+
+/// Starts a task and runs it until it ends or waits.
+///
+/// # Safety
+/// `data` fits `entry`, which must be called once, on any fiber of this thread; it may use `data` until this function
+/// returns. What it borrows beyond that outlives the join in `by`. If the task is refused, `entry` is not called.
+#[inline(never)]
+pub(crate) unsafe fn start(
+    kind: Kind,
+    place: Place,
+    by: By<'_>,
+    latch: Option<&Latch>,
+    entry: Entry,
+    data: *mut (),
+) -> Result<Started, Box<Refused>> {
+    EXECUTOR.with(|executor| {
+        if executor.isolated.get() {
+            return Err(Box::new(Refused::Isolated));
+        }
+        let parent = executor.task();
+        let spawner = match by {
+            By::Finish(join) if is_inside(parent.finish.get(), join) => None,
+            By::Frame(join) if parent.frame.get() == Some(NonNull::from(join)) => Some(NonNull::from(join)),
+            By::Finish(_) => return Err(Box::new(Refused::OtherFinish)),
+            By::Frame(_) => return Err(Box::new(Refused::OtherFrame)),
+        };
+        let fiber = executor.fiber().map_err(Refused::Stack)?;
+        for join in [parent.finish.get(), spawner].into_iter().flatten() {
+            // SAFETY: open, so it lives. (Module documentation.)
+            let join = unsafe { join.as_ref() };
+            join.running.set(join.running.get() + 1);
+            // Means nothing to a finish.
+            join.unsynced.set(true);
+        }
+        // SAFETY: just taken from the pool, so it is not freed.
+        let Fiber { task, stack: (low, high), .. } = unsafe { fiber.as_ref() };
+        task.started.set(Some(place));
+        task.finish.set(parent.finish.get());
+        task.frame.set(None);
+        task.spawner.set(spawner);
+        task.entry.set(entry);
+        task.data.set(data);
+        task.ended.set(false);
+        task.id.set(events::spawn(kind, place, *low, *high));
+        if let Some(latch) = latch {
+            latch.set_number(task.id.get());
+        }
+        Ok(executor.run(fiber))
+    })
+}
+
+/// Is the finish `inner` that of `join`, or inside it?
+fn is_inside(inner: Option<NonNull<Join>>, join: &Join) -> bool {
+    let mut next = inner;
+    while let Some(open) = next {
+        if ptr::eq(open.as_ptr(), join) {
+            return true;
+        }
+        // SAFETY: the finishes around the present task are open, so they live.
+        next = unsafe { open.as_ref() }.outer.get();
+    }
+    false
+}
+
+/// Waits until the latch is open, and joins what has opened it.
+#[inline(never)]
+pub(crate) fn get(latch: &Latch, place: Place) -> Result<State, Failed> {
+    EXECUTOR.with(|executor| executor.wait(Wait::Latch(NonNull::from(latch)), place))?;
+    latch.joined();
+    Ok(latch.state())
+}
+
+/// Opens the latch, whose value is there if `state` says so.
+#[inline(never)]
+pub(crate) fn open(latch: &Latch, state: State) {
+    latch.open(state);
+    EXECUTOR.with(|executor| executor.over(ptr::from_ref(latch) as usize));
+}
+
+/// The task on `fiber`, which waits, shall leave its result in `slot` and not with its parent.
+#[inline(never)]
+pub(crate) fn redirect(fiber: NonNull<Fiber>, slot: *const ()) {
+    // SAFETY: it waits, so it is not in the pool, and not freed.
+    unsafe { fiber.as_ref() }.task.slot.set(slot);
+}
+
+/// The slot of the present task, if it was redirected. Takes it: the next call finds none.
+#[inline(never)]
+pub(crate) fn take_slot() -> Option<NonNull<()>> {
+    EXECUTOR.with(|executor| NonNull::new(executor.task().slot.replace(ptr::null()).cast_mut()))
+}
+
+/// The present task enters an isolated section. Says whether it can: it must not be in one.
+pub(crate) fn isolated_begin() -> bool {
+    EXECUTOR.with(|executor| !executor.isolated.replace(true))
+}
+
+/// The present task leaves its isolated section.
+pub(crate) fn isolated_end() {
+    EXECUTOR.with(|executor| executor.isolated.set(false));
+}
+
+/// Moves a value between the frames of a parent and its child. The frame of the parent will be used for other things
+/// while the child still runs, so DagSan must not see the child touch it: hence this function, which is not generic.
+///
+/// # Safety
+/// As `ptr::copy_nonoverlapping`, for bytes.
+#[cfg_attr(dagsan, inline(never))]
+#[cfg_attr(not(dagsan), inline(always))]
+pub(crate) unsafe fn move_bytes(from: *const u8, to: *mut u8, count: usize) {
+    // SAFETY: the caller guarantees it.
+    unsafe { ptr::copy_nonoverlapping(from, to, count) };
+}

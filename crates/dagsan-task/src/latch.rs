@@ -1,0 +1,100 @@
+//! What a promise and a future have in common: something that opens once, and that tasks wait for.
+//!
+//! The latch holds no value. Values live beside it, in a `OnceLock`, and are there before the latch opens.
+//!
+//! Any thread may open a latch or look at it. The tasks that wait are known to the executor of their thread alone.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+
+use crate::events::{self, Place};
+
+/// Who opens the latch.
+#[derive(Debug)]
+enum Kind {
+    /// A set, in any task. The name is for messages.
+    Promise(Option<Box<str>>),
+    /// The end of the future's task.
+    Future,
+}
+
+/// The states of a latch. It goes from the first to one of the others, once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Not set, or still running.
+    Closed,
+    /// The value is there.
+    Open,
+    /// The task of the future has panicked: there will be no value.
+    Panicked,
+}
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(crate) struct Latch {
+    kind: Kind,
+    created: Place,
+    /// DagSan's number of the promise, or of the future's task.
+    number: AtomicU64,
+    state: AtomicU8,
+}
+
+impl Latch {
+    pub(crate) fn promise(name: Option<Box<str>>, created: Place) -> Latch {
+        Latch::new(Kind::Promise(name), created, events::promise_new())
+    }
+
+    /// The number of its task comes later, see [`Latch::set_number`].
+    pub(crate) fn future(created: Place) -> Latch {
+        Latch::new(Kind::Future, created, 0)
+    }
+
+    fn new(kind: Kind, created: Place, number: u64) -> Latch {
+        Latch { kind, created, number: AtomicU64::new(number), state: AtomicU8::new(State::Closed as u8) }
+    }
+
+    /// Gives the future the number of its task, before that runs.
+    pub(crate) fn set_number(&self, task: events::Task) {
+        // Relaxed: only read after the latch was seen open, which is ordered by `state`.
+        self.number.store(task, Ordering::Relaxed);
+    }
+
+    pub(crate) fn state(&self) -> State {
+        // Acquire: who sees the latch open, sees the number and all that its opener did before.
+        match self.state.load(Ordering::Acquire) {
+            state if state == State::Open as u8 => State::Open,
+            state if state == State::Panicked as u8 => State::Panicked,
+            _ => State::Closed,
+        }
+    }
+
+    /// Opens the latch, and tells DagSan if that is an event of its own; the end of a task tells for itself.
+    pub(crate) fn open(&self, state: State) {
+        if let Kind::Promise(_) = self.kind {
+            // Relaxed: set when the promise was made, and whoever can set it has been given the promise since.
+            events::promise_set(self.number.load(Ordering::Relaxed));
+        }
+        // Release: see `state`.
+        self.state.store(state as u8, Ordering::Release);
+    }
+
+    /// The present task has seen the latch open, and goes on after what opened it.
+    pub(crate) fn joined(&self) {
+        // Relaxed: see `set_number`.
+        let number = self.number.load(Ordering::Relaxed);
+        match self.kind {
+            Kind::Promise(_) => events::promise_get(number),
+            Kind::Future => events::future_get(number),
+        }
+    }
+}
+
+impl fmt::Display for Latch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            Kind::Promise(Some(name)) => write!(f, "promise `{name}`"),
+            Kind::Promise(None) => write!(f, "the promise created at {}", self.created),
+            Kind::Future => write!(f, "the future created at {}", self.created),
+        }
+    }
+}

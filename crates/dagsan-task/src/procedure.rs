@@ -1,0 +1,274 @@
+//! Spawn and sync, as in Cilk: [`procedure`], [`Procedure::spawn`], [`Procedure::sync`].
+//!
+//! # Where results are
+//!
+//! Most tasks end before their parent goes on. Their result is moved into the handle that the parent gets, and nothing
+//! is allocated. A task that has to wait is told of a slot on the heap instead:
+//!
+//! ```text
+//!   spawn ─► task ─► ends   result ─► the parent's frame ─► Spawned::here
+//!               └──► waits  ...       Arc of a slot ◄─────► Spawned::later
+//!                    ends   result ──►┘
+//! ```
+//!
+//! In the order that DagSan checks, the parent may not look at the result before the sync, though it is there. Moving
+//! it about is not looking at it; that is done by code that DagSan does not see (`executor::move_bytes`). A handle that
+//! is dropped before the sync leaves its result with the procedure, which drops it after the sync.
+
+use std::cell::Cell;
+use std::fmt;
+use std::marker::PhantomData;
+use std::mem::{self, ManuallyDrop, MaybeUninit};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::sync::{Arc, OnceLock};
+
+use crate::events::Kind;
+use crate::executor::{self, By, Started};
+use crate::join::Join;
+
+/// Runs `body` as a procedure, which can spawn tasks. Returns when they have ended, as if it had called
+/// [`Procedure::sync`] last.
+///
+/// If `body` or a task panics, the others are still run to their end. Then `procedure` goes on with the first panic.
+///
+/// ```
+/// use dagsan_task::procedure;
+///
+/// fn fib(n: u64) -> u64 {
+///     if n < 2 {
+///         return n;
+///     }
+///     procedure(|p| {
+///         let x = p.spawn(|| fib(n - 1));
+///         let y = fib(n - 2);
+///         p.sync();
+///         x.join() + y
+///     })
+/// }
+/// assert_eq!(fib(10), 55);
+/// ```
+#[track_caller]
+pub fn procedure<'scope, R>(body: impl FnOnce(&Procedure<'scope>) -> R) -> R {
+    let procedure = Procedure { frame: Frame::default(), marker: PhantomData };
+    let frame = &procedure.frame;
+    // SAFETY: `procedure` is not moved, and `frame_end` is called below; nothing in between unwinds, since what `body`
+    // does is caught.
+    unsafe { executor::frame_begin(&frame.join) };
+    let result = catch_unwind(AssertUnwindSafe(|| body(&procedure)));
+    let result = result.map_err(|payload| frame.join.panicked(payload)).ok();
+    executor::frame_end(&frame.join, Location::caller());
+    frame.drop_leftovers();
+    frame.join.unwrap(result)
+}
+
+/// A procedure that runs. It spawns tasks, which may borrow what lives longer than `'scope`, and joins them.
+///
+/// Only the innermost procedure can spawn and sync, and only in the task that runs it.
+///
+/// ```compile_fail
+/// dagsan_task::procedure(|p| p.spawn(|| p.sync()).join());
+/// ```
+pub struct Procedure<'scope> {
+    frame: Frame,
+    /// Invariant, as in `Scope`. Neither `Send` nor `Sync`, because of the frame.
+    marker: PhantomData<Cell<&'scope mut ()>>,
+}
+
+#[derive(Default)]
+struct Frame {
+    join: Join,
+    /// Results that nobody wants, to be dropped after the next sync.
+    leftovers: Cell<Option<Box<Leftovers>>>,
+}
+
+type Leftovers = Vec<Box<dyn Anything>>;
+
+/// Whatever can be dropped.
+trait Anything {}
+impl<T> Anything for T {}
+
+impl Frame {
+    #[inline]
+    fn drop_leftovers(&self) {
+        let Some(leftovers) = self.leftovers.take() else { return };
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(leftovers))) {
+            self.join.panicked(payload);
+        }
+    }
+}
+
+/// Where the result of a task waits that has ended after its parent went on.
+type Slot<T> = OnceLock<T>;
+
+impl<'scope> Procedure<'scope> {
+    /// Starts a task, which the next sync joins. It runs at once, until it ends or must wait. Its result can be had
+    /// after the sync, with [`Spawned::join`].
+    ///
+    /// # Panics
+    /// In an [isolated](crate::isolated) section, inside another procedure that was called by this one, or if there is
+    /// no stack for the task.
+    #[track_caller]
+    pub fn spawn<'p, T, F>(&'p self, body: F) -> Spawned<'p, T>
+    where
+        F: FnOnce() -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        /// What parent and child have for each other.
+        #[repr(C)]
+        struct Start<F, T> {
+            body: ManuallyDrop<F>,
+            result: MaybeUninit<T>,
+        }
+
+        /// Gives up the slot of a task that panics.
+        struct GiveUp<T>(PhantomData<T>);
+        impl<T> Drop for GiveUp<T> {
+            fn drop(&mut self) {
+                drop(take_slot::<T>());
+            }
+        }
+
+        fn take_slot<T>() -> Option<Arc<Slot<T>>> {
+            let slot = executor::take_slot()?;
+            // SAFETY: the slot of the present task was made below, by `Arc::into_raw`, for this `T`, and is taken once.
+            Some(unsafe { Arc::from_raw(slot.as_ptr().cast::<Slot<T>>()) })
+        }
+
+        unsafe fn enter<T, F: FnOnce() -> T>(start: *mut ()) {
+            let start = start.cast::<Start<F, T>>();
+            let mut body = MaybeUninit::<F>::uninit();
+            // SAFETY: `start` is the parent's, good while it is in `executor::start`, that is, now. The parent treats
+            // the body as moved out of it from now on, so this is the only copy.
+            let body = unsafe {
+                executor::move_bytes(
+                    (&raw const (*start).body).cast(),
+                    body.as_mut_ptr().cast(),
+                    size_of::<F>(),
+                );
+                body.assume_init()
+            };
+            let give_up = GiveUp::<T>(PhantomData);
+            let value = ManuallyDrop::new(body());
+            match take_slot::<T>() {
+                // SAFETY: not redirected, so the parent is still in `executor::start`, and `start` is good. The value
+                // is not used here again.
+                None => unsafe {
+                    executor::move_bytes(
+                        (&raw const value).cast(),
+                        (&raw mut (*start).result).cast(),
+                        size_of::<T>(),
+                    );
+                },
+                // Empty until now: this task alone sets it.
+                Some(slot) => _ = slot.set(ManuallyDrop::into_inner(value)),
+            }
+            mem::forget(give_up);
+        }
+
+        let frame = &self.frame;
+        let mut start = Start { body: ManuallyDrop::new(body), result: MaybeUninit::<T>::uninit() };
+        // SAFETY: `enter::<T, F>` takes the body of the `Start<F, T>` that it is given, and sets the result. What the
+        // body borrows lives for `'scope`, which contains the call of `procedure` that made this one and joins the task.
+        let started = unsafe {
+            let by = By::Frame(&frame.join);
+            executor::start(Kind::Spawn, Location::caller(), by, None, enter::<T, F>, (&raw mut start).cast())
+        };
+        let result = match started {
+            // SAFETY: the task has ended without a panic and without being redirected, so it has set the result.
+            Ok(Started::Ended) => Outcome::Here(unsafe { start.result.assume_init() }),
+            Ok(Started::Panicked) => Outcome::None,
+            Ok(Started::Waits(fiber)) => {
+                let slot = Arc::new(Slot::new());
+                executor::redirect(fiber, Arc::into_raw(Arc::clone(&slot)).cast());
+                Outcome::Later(slot)
+            }
+            Err(refused) => {
+                // SAFETY: a refused task has not been entered, so its body is still here.
+                unsafe { ManuallyDrop::drop(&mut start.body) };
+                panic!("{refused}");
+            }
+        };
+        Spawned { result, syncs: frame.join.syncs.get(), frame }
+    }
+
+    /// Waits for all tasks that this procedure has spawned. If one of them has panicked, goes on with the first panic.
+    ///
+    /// # Panics
+    /// If a task has panicked; inside another procedure that was called by this one; and in an
+    /// [isolated](crate::isolated) section if a task has not ended.
+    #[track_caller]
+    pub fn sync(&self) {
+        if let Err(failed) = executor::sync(&self.frame.join, Location::caller()) {
+            panic!("{failed}");
+        }
+        self.frame.drop_leftovers();
+        self.frame.join.resume_panic();
+    }
+}
+
+enum Outcome<T> {
+    /// The task had ended when its parent went on.
+    Here(T),
+    /// The task had to wait.
+    Later(Arc<Slot<T>>),
+    /// The task has panicked, or the result has been taken.
+    None,
+}
+
+/// The result of a task that a procedure has spawned, to be had after the next [`Procedure::sync`].
+#[must_use = "a result that is not wanted is `()`"]
+pub struct Spawned<'p, T> {
+    result: Outcome<T>,
+    /// How many syncs there were before.
+    syncs: u64,
+    frame: &'p Frame,
+}
+
+impl<T> Spawned<'_, T> {
+    /// The result of the task.
+    ///
+    /// # Panics
+    /// If the procedure has not synced since it spawned the task, or if the task has panicked.
+    #[inline]
+    #[track_caller]
+    pub fn join(mut self) -> T {
+        assert!(
+            self.synced(),
+            "the result of a spawned task is asked for before the sync that joins the task"
+        );
+        let value = match mem::replace(&mut self.result, Outcome::None) {
+            Outcome::Here(value) => Some(value),
+            // The task has ended, and has given up its handle to the slot.
+            Outcome::Later(slot) => Arc::into_inner(slot).and_then(OnceLock::into_inner),
+            Outcome::None => None,
+        };
+        value
+            .unwrap_or_else(|| panic!("the result of a spawned task is asked for, and the task has panicked"))
+    }
+
+    fn synced(&self) -> bool {
+        self.frame.join.syncs.get() != self.syncs
+    }
+}
+
+impl<T> Drop for Spawned<'_, T> {
+    fn drop(&mut self) {
+        if self.synced() || !mem::needs_drop::<T>() {
+            return;
+        }
+        let result = mem::replace(&mut self.result, Outcome::None);
+        let leftover: Box<dyn Anything + '_> = Box::new(result);
+        // SAFETY: `T` lives for the `'scope` of the procedure, and the leftovers are dropped before that returns, which
+        // is within `'scope`.
+        let leftover = unsafe { mem::transmute::<Box<dyn Anything + '_>, Box<dyn Anything>>(leftover) };
+        let mut leftovers = self.frame.leftovers.take().unwrap_or_default();
+        leftovers.push(leftover);
+        self.frame.leftovers.set(Some(leftovers));
+    }
+}
+
+impl<T> fmt::Debug for Spawned<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Spawned").field("synced", &self.synced()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,201 @@
+//! `cargo dagsan run|test|bench|build|clean|setup`: prepares, and lets cargo do the work.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::{CommandFactory, Parser};
+
+use crate::cli::Format;
+use crate::exit::Code;
+use crate::native::arguments::{Command, Own, Passed};
+use crate::native::config::{Config, Metadata, TARGET, cargo, check_host};
+use crate::native::outcome::program_code;
+use crate::native::session::{Action, Runtime, Session, VARIABLE};
+use crate::native::{RUNNER, findings, runtime, status, wrapper};
+
+/// The directory in the target directory.
+const DIRECTORY: &str = "dagsan";
+
+/// Does what was asked, and says how to end.
+pub fn run(arguments: &[OsString]) -> Result<u8> {
+    let own = Own::parse_from(
+        [OsStr::new("cargo dagsan")].into_iter().chain(arguments.iter().map(OsString::as_os_str)),
+    );
+    let Command::Any(command) = &own.command;
+    let (name, rest) =
+        command.split_first().context("say what to do: run, test, bench, build, clean or setup")?;
+    let action = match &*name.to_string_lossy() {
+        "run" | "r" => Some(Action::Run),
+        "test" | "t" => Some(Action::Test),
+        "bench" => Some(Action::Bench),
+        "build" | "b" => Some(Action::Build),
+        "clean" | "setup" => None,
+        other => bail!("there is no `cargo dagsan {other}`: use run, test, bench, build, clean or setup"),
+    };
+    let passed = Passed::read(action.unwrap_or(Action::Build), rest);
+    if passed.help {
+        print!("{}", Own::command().render_help());
+        return Ok(Code::Clean.number());
+    }
+    match action {
+        Some(action) => Build::new(own, passed)?.run(action),
+        None if name == "clean" => clean(&passed),
+        None => {
+            Build::new(own, passed)?.runtime()?;
+            Ok(Code::Clean.number())
+        }
+    }
+}
+
+fn clean(passed: &Passed) -> Result<u8> {
+    ensure!(
+        passed.arguments.is_empty() || passed.manifest_path.is_some(),
+        "cargo dagsan clean takes no arguments but --target-dir and --manifest-path: it removes all that cargo dagsan has built"
+    );
+    let directory = directory(passed)?;
+    match fs::remove_dir_all(&directory) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove {}", directory.display()))
+        }
+        _ => Ok(Code::Clean.number()),
+    }
+}
+
+/// Where everything of ours is.
+fn directory(passed: &Passed) -> Result<PathBuf> {
+    let target = match &passed.target_dir {
+        Some(directory) => std::path::absolute(directory).context("cannot tell the current directory")?,
+        None => Metadata::read(passed.manifest_path.as_deref())?.target_directory,
+    };
+    Ok(target.join(DIRECTORY))
+}
+
+/// One call of cargo, to be made.
+struct Build {
+    own: Own,
+    passed: Passed,
+    config: Config,
+    directory: PathBuf,
+    color: String,
+}
+
+impl Build {
+    fn new(own: Own, passed: Passed) -> Result<Build> {
+        check_host(passed.target.as_deref())?;
+        let directory = directory(&passed)?;
+        let config = Config::read();
+        config.check_linker()?;
+        let color = passed.color.clone().or_else(|| env::var("CARGO_TERM_COLOR").ok());
+        let color = color.unwrap_or_else(|| "auto".to_owned());
+        Ok(Build { own, passed, config, directory, color })
+    }
+
+    fn runtime(&self) -> Result<Runtime> {
+        runtime::build(&self.directory.join("runtime"), &self.color, self.passed.quiet)
+    }
+
+    fn run(&self, action: Action) -> Result<u8> {
+        ensure!(!self.passed.doc, "doctests cannot be checked: leave out --doc, and put the code in a test");
+        let session = self.session(action)?;
+        forget_other_flags(&self.directory)?;
+        findings::prepare(&session)?;
+        let mut command = cargo();
+        for setting in self.settings(action)? {
+            command.arg("--config").arg(setting);
+        }
+        command.arg(action.name());
+        command.args(["--target", TARGET, "--target-dir"]).arg(&self.directory);
+        if action == Action::Test && !self.passed.selects {
+            command.arg("--tests");
+            if !self.passed.quiet {
+                status::note(&self.color, "doctests are not checked");
+            }
+        }
+        command.args(&self.passed.arguments);
+        let executable = env::current_exe().context("cannot tell where cargo-dagsan is")?;
+        command.env("RUSTC_WRAPPER", executable).env(VARIABLE, session.to_variable()?);
+        let status = command.status().context("cannot start cargo")?;
+        // After a failed test cargo ends with a code of its own.
+        let raced = findings::outcomes(&session)?.contains(&Code::Race.number());
+        Ok(if raced { Code::Race.number() } else { program_code(status) })
+    }
+
+    /// Settings of cargo that are ours.
+    fn settings(&self, action: Action) -> Result<Vec<String>> {
+        let executable = env::current_exe().context("cannot tell where cargo-dagsan is")?;
+        let executable =
+            executable.to_str().context("cargo-dagsan is in a directory whose name is not UTF-8")?;
+        // A string in JSON is one in TOML too.
+        let runner = serde_json::to_string(&[executable, RUNNER])?;
+        let mut settings = vec![format!("target.{TARGET}.runner={runner}")];
+        if let Some(profile) = self.passed.optimised_profile(action) {
+            let profile = serde_json::to_string(profile)?;
+            // The hooks are inlined then.
+            settings.push(format!("profile.{profile}.lto='fat'"));
+            settings.push(format!("profile.{profile}.codegen-units=1"));
+            settings.push(format!("profile.{profile}.incremental=false"));
+        }
+        Ok(settings)
+    }
+
+    fn session(&self, action: Action) -> Result<Session> {
+        let runner = self.config.runner();
+        for name in self.config.conditional_runners() {
+            if runner.is_empty() {
+                status::warning(
+                    &self.color,
+                    &format!(
+                        "the runner of target.'{name}' is not used: name it under target.{TARGET} to have it used"
+                    ),
+                );
+            }
+        }
+        let options = findings::Options::from_environment();
+        let findings = self.directory.join("findings");
+        let outcomes = findings.join(format!("outcomes.{}", std::process::id()));
+        let output = match &self.own.output {
+            Some(path) => Some(std::path::absolute(path).context("cannot tell the current directory")?),
+            None => None,
+        };
+        Ok(Session {
+            action,
+            runtime: self.runtime()?,
+            wrapper: self.config.wrapper(),
+            runner,
+            findings,
+            outcomes,
+            environment: vec![
+                ("RUSTC_WRAPPER".to_owned(), env::var("RUSTC_WRAPPER").ok()),
+                (VARIABLE.to_owned(), None),
+            ],
+            format: self.own.format.or(options.format).unwrap_or(Format::Text),
+            output,
+            color: options.color.unwrap_or_else(|| self.color.clone()),
+            quiet: self.passed.quiet,
+        })
+    }
+}
+
+/// cargo does not know the flags that the wrapper adds. If they were others the last time, what was built is removed.
+fn forget_other_flags(directory: &Path) -> Result<()> {
+    let stamp = directory.join("flags");
+    let flags = wrapper::flags();
+    if fs::read_to_string(&stamp).is_ok_and(|known| known == flags) {
+        return Ok(());
+    }
+    let built = directory.join(TARGET);
+    match fs::remove_dir_all(&built) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            return Err(error)
+                .with_context(|| format!("cannot remove {}, which is out of date", built.display()));
+        }
+        _ => {}
+    }
+    fs::create_dir_all(directory)
+        .and_then(|()| fs::write(&stamp, flags))
+        .with_context(|| format!("cannot write {}", stamp.display()))
+}

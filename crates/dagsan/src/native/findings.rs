@@ -1,0 +1,122 @@
+//! The directory of findings: a file for each process, while it runs, and for longer if it has races.
+
+use std::env;
+use std::ffi::OsStr;
+use std::fs::{self, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::SystemTime;
+
+use anyhow::{Context, Result};
+use clap::ValueEnum;
+
+use crate::cli::Format;
+use crate::native::session::Session;
+
+/// The variable that the runtime reads; the command reads two of its keys too.
+pub const OPTIONS: &str = "DAGSAN_OPTIONS";
+
+/// So many files are kept from earlier runs.
+const KEPT: usize = 100;
+
+/// What the variable says to the command. The runtime checks it, and says what is wrong with it.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    pub format: Option<Format>,
+    pub color: Option<String>,
+}
+
+impl Options {
+    pub fn from_environment() -> Options {
+        Options::parse(&env::var(OPTIONS).unwrap_or_default())
+    }
+
+    fn parse(text: &str) -> Options {
+        let mut options = Options::default();
+        for (key, value) in text.split(':').filter_map(|pair| pair.split_once('=')) {
+            match key {
+                "format" => options.format = Format::from_str(value, false).ok(),
+                "color" => options.color = Some(value.to_owned()),
+                _ => {}
+            }
+        }
+        options
+    }
+}
+
+/// Makes room for the files of a session.
+pub fn prepare(session: &Session) -> Result<()> {
+    let directory = &session.findings;
+    let cannot = || format!("cannot prepare {}", directory.display());
+    fs::create_dir_all(directory).with_context(cannot)?;
+    let mut files: Vec<(SystemTime, PathBuf)> = Vec::new();
+    for entry in fs::read_dir(directory).with_context(cannot)? {
+        let entry = entry.with_context(cannot)?;
+        // Another session may just have removed its own.
+        if let Ok(modified) = entry.metadata().and_then(|metadata| metadata.modified()) {
+            files.push((modified, entry.path()));
+        }
+    }
+    files.sort();
+    let surplus = files.len().saturating_sub(KEPT);
+    for (_, file) in &files[..surplus] {
+        remove(file)?;
+    }
+    if let Some(output) = &session.output {
+        fs::write(output, "").with_context(|| format!("cannot write {}", output.display()))?;
+    }
+    Ok(())
+}
+
+/// A new file for a run of `executable`.
+pub fn file(directory: &Path, executable: &OsStr) -> PathBuf {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    // Only the number itself is shared.
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let name = Path::new(executable).file_name().unwrap_or_default().to_string_lossy();
+    directory.join(format!("{name}.{}.{number}.json", std::process::id()))
+}
+
+/// Removes a file that may not be there.
+pub fn remove(file: &Path) -> Result<()> {
+    match fs::remove_file(file) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove {}", file.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Tells the process that started cargo how a program ended.
+pub fn note_outcome(session: &Session, code: u8) -> Result<()> {
+    let file = OpenOptions::new().create(true).append(true).open(&session.outcomes);
+    let written = file.and_then(|mut file| file.write_all(format!("{code}\n").as_bytes()));
+    written.with_context(|| format!("cannot write {}", session.outcomes.display()))
+}
+
+/// How the programs of a session ended.
+pub fn outcomes(session: &Session) -> Result<Vec<u8>> {
+    let text = fs::read_to_string(&session.outcomes).unwrap_or_default();
+    remove(&session.outcomes)?;
+    Ok(text.lines().filter_map(|line| line.parse().ok()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_of_the_runtime_are_passed_over() {
+        let options = Options::parse("stacks=1:format=json::color=never");
+        assert_eq!(options, Options { format: Some(Format::Json), color: Some("never".to_owned()) });
+        assert_eq!(Options::parse("format=loud"), Options::default());
+    }
+
+    #[test]
+    fn files_have_names_of_their_own() {
+        let [one, two] = [(); 2].map(|()| file(Path::new("d"), OsStr::new("/x/sort-12")));
+        assert_ne!(one, two);
+        assert!(one.to_str().unwrap().starts_with("d/sort-12."));
+    }
+}

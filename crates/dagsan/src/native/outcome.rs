@@ -1,0 +1,131 @@
+//! How the run of a native program ended, from its exit status and from what it left.
+
+use std::env;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::ExitStatus;
+
+use anyhow::{Context, Result};
+use dagsan_findings::{Error, Findings};
+use dagsan_report::native::{self, Files};
+use dagsan_report::symbols::Symbols;
+use dagsan_report::{Report, Verdict};
+
+use crate::exit::{self, Code};
+use crate::native::findings;
+
+/// A run that is over.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The exit code: ours if there is something to say, otherwise the program's.
+    pub code: u8,
+    /// What there is to say about it, or why nothing can be said.
+    pub report: Result<Report, String>,
+}
+
+impl Outcome {
+    /// Reads the findings of a program, and removes them if there is no race.
+    pub fn read(status: ExitStatus, file: &Path) -> Result<Outcome> {
+        let found = match Findings::read(file) {
+            Ok(found) => found,
+            Err(Error::File { error, .. }) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Ok(without_findings(status));
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let mut report = describe(&found)?;
+        if report.verdict() == Verdict::Race {
+            let file = shown(file);
+            report.notes.push(format!("to see this again: dagsan report {file}"));
+            if found.stacks.iter().any(|stack| !stack.complete) {
+                report
+                    .notes
+                    .push(format!("to see complete call stacks, from a second run: dagsan explain {file}"));
+            }
+        } else {
+            findings::remove(file)?;
+        }
+        Ok(Outcome { code: exit::of_native(&report, program_code(status)), report: Ok(report) })
+    }
+
+    /// The verdict, if there is one.
+    pub fn verdict(&self) -> Option<Verdict> {
+        self.report.as_ref().ok().map(Report::verdict)
+    }
+}
+
+/// The report on findings. A program whose symbols cannot be read has races all the same.
+pub fn describe(found: &Findings) -> Result<Report> {
+    let current = env::current_dir().context("cannot tell the current directory")?;
+    let files = Files::new(&current, &found.process);
+    let (mut symbols, trouble) = match Symbols::open(&found.process.executable) {
+        Ok(symbols) => (symbols, None),
+        Err(error) => (Symbols::none(), Some(format!("there are no names of functions: {error}"))),
+    };
+    let mut report = native::report(found, &mut symbols, &files)?;
+    report.notes.extend(trouble);
+    Ok(report)
+}
+
+/// A path as it is best typed.
+pub fn shown(path: &Path) -> String {
+    let current = env::current_dir().unwrap_or_default();
+    path.strip_prefix(&current).unwrap_or(path).display().to_string()
+}
+
+fn without_findings(status: ExitStatus) -> Outcome {
+    let (how, code) = match status.signal() {
+        Some(signal) => (format!("was ended by {}", signal_name(signal)), program_code(status)),
+        None => {
+            let code = program_code(status);
+            // Success is not what it was.
+            let known = if code == 0 { Code::NotExhausted.number() } else { code };
+            (format!("ended with code {code}"), known)
+        }
+    };
+    let why = format!("the program {how} and left no findings: nothing can be said about races");
+    Outcome { code, report: Err(why) }
+}
+
+/// The exit code as a shell has it.
+pub fn program_code(status: ExitStatus) -> u8 {
+    let code = status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or(1);
+    u8::try_from(code).unwrap_or(1)
+}
+
+fn signal_name(signal: i32) -> String {
+    let name = match signal {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
+        4 => "SIGILL",
+        6 => "SIGABRT",
+        7 => "SIGBUS",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        11 => "SIGSEGV",
+        13 => "SIGPIPE",
+        14 => "SIGALRM",
+        15 => "SIGTERM",
+        _ => return format!("signal {signal}"),
+    };
+    format!("signal {signal} ({name})")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_findings_nothing_is_claimed() {
+        let outcome = |raw| Outcome::read(ExitStatus::from_raw(raw), Path::new("/no/such/file")).unwrap();
+        let killed = outcome(11);
+        assert_eq!(killed.code, 139);
+        assert!(
+            killed.report.unwrap_err().starts_with("the program was ended by signal 11 (SIGSEGV) and left")
+        );
+        assert_eq!(outcome(3 << 8).code, 3);
+        assert_eq!(outcome(0).code, 67);
+        assert_eq!(outcome(0).verdict(), None);
+    }
+}

@@ -1,0 +1,91 @@
+//! What stands in front of a checked program: runs it, and says what was found.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use dagsan_findings::FINDINGS_FILE;
+use dagsan_report::{json, text};
+
+use crate::cli::Format;
+use crate::native::outcome::Outcome;
+use crate::native::session::{Action, Session};
+use crate::native::{findings, harness, status, wrapper};
+
+/// Runs a program and its arguments.
+pub fn run(session: &Session, program: &[OsString]) -> Result<u8> {
+    let (executable, arguments) = program.split_first().context("there is no program to run")?;
+    let is_libtest = wrapper::libtest_mark(Path::new(executable)).exists();
+    let code = if session.action == Action::Test && is_libtest {
+        harness::run(session, executable, arguments)?
+    } else {
+        run_whole(session, executable, arguments)?
+    };
+    findings::note_outcome(session, code)?;
+    Ok(code)
+}
+
+/// Runs it as one program, with the terminal for itself.
+pub fn run_whole(session: &Session, executable: &OsStr, arguments: &[OsString]) -> Result<u8> {
+    let file = findings::file(&session.findings, executable);
+    let status = command(session, executable, &file)
+        .args(arguments)
+        .status()
+        .with_context(|| format!("cannot start {}", executable.display()))?;
+    let outcome = Outcome::read(status, &file)?;
+    show(session, &outcome)?;
+    Ok(outcome.code)
+}
+
+/// The program, with the variables that the user's programs see, and behind the user's own runner.
+pub fn command(session: &Session, executable: &OsStr, findings: &Path) -> Command {
+    let mut command = match session.runner.split_first() {
+        Some((runner, arguments)) => {
+            let mut command = Command::new(runner);
+            command.args(arguments).arg(executable);
+            command
+        }
+        None => Command::new(executable),
+    };
+    for (name, value) in &session.environment {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    command.env(FINDINGS_FILE, findings);
+    command
+}
+
+/// Prints a report where it was asked for.
+pub fn show(session: &Session, outcome: &Outcome) -> Result<()> {
+    let text = match (&outcome.report, session.format) {
+        (Ok(report), Format::Text) => text::render(report),
+        (Ok(report), Format::Json) => json::object(report)?,
+        (Err(why), _) => {
+            status::warning(&session.color, why);
+            return Ok(());
+        }
+    };
+    match (&session.output, session.format) {
+        (Some(path), _) => {
+            let plain = anstream::adapter::strip_str(&text).to_string();
+            let file = OpenOptions::new().create(true).append(true).open(path);
+            let written = file.and_then(|mut file| file.write_all(plain.as_bytes()));
+            written.with_context(|| format!("cannot write {}", path.display()))
+        }
+        (None, Format::Text) => put(status::stderr(&session.color), &text),
+        (None, Format::Json) => put(status::stdout("never"), &text),
+    }
+}
+
+/// Writes; a reader that has gone away is no error.
+pub fn put(mut stream: impl Write, text: &str) -> Result<()> {
+    match stream.write_all(text.as_bytes()).and_then(|()| stream.flush()) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        other => other.context("cannot write the report"),
+    }
+}

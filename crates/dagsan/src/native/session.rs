@@ -1,0 +1,84 @@
+//! What the parts of one `cargo dagsan` must know of each other, handed down in one environment variable.
+
+use std::env;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::cli::Format;
+
+/// The variable.
+pub const VARIABLE: &str = "DAGSAN_SESSION";
+
+/// What cargo was asked to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Action {
+    Build,
+    Run,
+    Test,
+    Bench,
+}
+
+impl Action {
+    /// The subcommand of cargo.
+    pub fn name(self) -> &'static str {
+        match self {
+            Action::Build => "build",
+            Action::Run => "run",
+            Action::Test => "test",
+            Action::Bench => "bench",
+        }
+    }
+}
+
+/// Where the runtime is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Runtime {
+    /// The library.
+    pub library: PathBuf,
+    /// Where rustc finds the crates it needs.
+    pub directories: Vec<PathBuf>,
+}
+
+/// One `cargo dagsan`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Session {
+    pub action: Action,
+    pub runtime: Runtime,
+    /// The user's own rustc wrapper.
+    pub wrapper: Option<PathBuf>,
+    /// The user's own runner, and its arguments.
+    pub runner: Vec<String>,
+    /// The directory of findings.
+    pub findings: PathBuf,
+    /// A file: the exit code of each program that was run, one per line.
+    pub outcomes: PathBuf,
+    /// The variables that cargo was started with, and that the user's programs should see as they were.
+    pub environment: Vec<(String, Option<String>)>,
+    pub format: Format,
+    /// Where reports go, instead of to the terminal.
+    pub output: Option<PathBuf>,
+    /// `auto`, `always` or `never`.
+    pub color: String,
+    pub quiet: bool,
+}
+
+impl Session {
+    /// Was this process started by one?
+    pub fn is_inherited() -> bool {
+        env::var_os(VARIABLE).is_some()
+    }
+
+    /// The one that started this process.
+    pub fn inherited() -> Result<Session> {
+        let text = env::var(VARIABLE).context("this is a part of `cargo dagsan`, and is started by it")?;
+        serde_json::from_str(&text)
+            .with_context(|| format!("{VARIABLE} was not set by this version of cargo dagsan"))
+    }
+
+    /// The value of the variable.
+    pub fn to_variable(&self) -> Result<String> {
+        serde_json::to_string(self).context("a directory has a name that is not UTF-8: use another one")
+    }
+}

@@ -1,0 +1,368 @@
+//! What stands in front of rustc.
+//!
+//! cargo passes `--target` to what becomes part of the program, and not to build scripts and macros, since `cargo dagsan`
+//! always gives it a target. So the flags that put hooks into a crate go to the former only, and so does the
+//! variable that lets a stable rustc take them: build scripts that probe the compiler see what they always see.
+//!
+//! The task runtime and the detector are compiled without hooks. So are dynamic libraries, where nobody would
+//! answer them: what they do is not checked.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use crate::native::session::{Runtime, Session};
+use crate::native::status;
+
+/// The crates that the detector is made of, and what tasks run on.
+const OURS: [&str; 5] = ["dagsan_rt", "dagsan_core", "dagsan_findings", "dagsan_task", "corosensei"];
+
+/// For all crates of the target.
+const COMMON: [&str; 6] = [
+    "--cfg=dagsan",
+    "--check-cfg=cfg(dagsan)",
+    // Crates with hooks and crates without them may be linked.
+    "-Cunsafe-allow-abi-mismatch=sanitizer",
+    // Call stacks are found by frame pointers, and named by debug information in the executable.
+    "-Cforce-frame-pointers=yes",
+    "-Cstrip=none",
+    "-Csplit-debuginfo=off",
+];
+
+/// For crates that get hooks.
+const HOOKS: [&str; 4] = [
+    "-Zsanitizer=thread",
+    "-Zexternal-clangrt",
+    "-Cllvm-args=-tsan-instrument-func-entry-exit=0",
+    // LLVM puts no hooks on accesses of more than 16 bytes.
+    "-Ctarget-feature=-avx",
+];
+
+/// For programs.
+const PROGRAM: [&str; 2] = [
+    // The runtime is linked though nobody names it (`force`).
+    "-Zunstable-options",
+    // cargo builds a program again when the runtime has changed.
+    "-Zbinary-dep-depinfo",
+];
+
+/// Changes with the flags above: what was built with others is of no use.
+pub fn flags() -> String {
+    [&COMMON[..], &HOOKS, &PROGRAM].concat().join(" ")
+}
+
+/// Runs rustc, or the wrapper that cargo puts before it for crates of the workspace.
+pub fn run(session: &Session, rustc: &OsStr, arguments: &[OsString]) -> Result<u8> {
+    let change = Call::read(&expanded(arguments)?).change(&session.runtime);
+    if env::var_os("CARGO_PRIMARY_PACKAGE").is_some() {
+        for warning in &change.warnings {
+            status::warning(&session.color, warning);
+        }
+    }
+    if let Some((mark, is_libtest)) = &change.mark {
+        mark_libtest(mark, *is_libtest)?;
+    }
+    let mut command = match &session.wrapper {
+        Some(wrapper) => {
+            let mut command = Command::new(wrapper);
+            command.arg(rustc);
+            command
+        }
+        None => Command::new(rustc),
+    };
+    command.args(arguments).args(&change.flags);
+    if change.bootstrap {
+        command.env("RUSTC_BOOTSTRAP", "1");
+    }
+    let error = command.exec();
+    Err(error).with_context(|| format!("cannot start {}", command.get_program().display()))
+}
+
+/// The arguments, with those that cargo has put into files because they are too many.
+fn expanded(arguments: &[OsString]) -> Result<Vec<String>> {
+    let mut all = Vec::new();
+    for argument in arguments {
+        let text = argument.to_string_lossy();
+        match text.strip_prefix('@') {
+            Some(file) => {
+                let lines = fs::read_to_string(file).with_context(|| format!("cannot read {file}"))?;
+                all.extend(lines.lines().map(str::to_owned));
+            }
+            None => all.push(text.into_owned()),
+        }
+    }
+    Ok(all)
+}
+
+/// What the runner finds beside a test binary that has libtest's command line.
+pub fn libtest_mark(executable: &Path) -> PathBuf {
+    let mut name = executable.as_os_str().to_owned();
+    name.push(".libtest");
+    name.into()
+}
+
+fn mark_libtest(mark: &Path, is_libtest: bool) -> Result<()> {
+    let done = match (is_libtest, mark.exists()) {
+        (true, false) => fs::write(mark, ""),
+        (false, true) => fs::remove_file(mark),
+        _ => Ok(()),
+    };
+    done.with_context(|| format!("cannot write {}", mark.display()))
+}
+
+/// What matters of a call of rustc.
+#[derive(Debug, Default)]
+struct Call {
+    crate_name: Option<String>,
+    crate_types: Vec<String>,
+    for_target: bool,
+    test: bool,
+    /// Asks, and compiles nothing.
+    prints: bool,
+    debug_info: Option<String>,
+    wide_vectors: Option<String>,
+    out_dir: Option<PathBuf>,
+    extra_filename: String,
+}
+
+/// What changes about it.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Change {
+    flags: Vec<OsString>,
+    bootstrap: bool,
+    warnings: Vec<String>,
+    /// A program, by the file that says whether it is a test binary, and whether it is.
+    mark: Option<(PathBuf, bool)>,
+}
+
+impl Call {
+    fn read(arguments: &[String]) -> Call {
+        let mut call = Call::default();
+        let mut rest = arguments.iter().map(String::as_str);
+        while let Some(argument) = rest.next() {
+            let (name, value) = match argument.split_once('=') {
+                Some((name, value)) if name.starts_with("--") => (name, Some(value.to_owned())),
+                _ => match argument.strip_prefix("-C") {
+                    Some("") => ("-C", None),
+                    Some(option) => ("-C", Some(option.to_owned())),
+                    None => (argument, None),
+                },
+            };
+            let mut value = || value.clone().or_else(|| rest.next().map(str::to_owned)).unwrap_or_default();
+            match name {
+                "--crate-name" => call.crate_name = Some(value()),
+                "--crate-type" => call.crate_types.extend(value().split(',').map(str::to_owned)),
+                "--out-dir" => call.out_dir = Some(value().into()),
+                "--target" => {
+                    value();
+                    call.for_target = true;
+                }
+                "--print" => {
+                    value();
+                    call.prints = true;
+                }
+                "--test" => call.test = true,
+                "-g" => call.debug_info = Some("2".to_owned()),
+                "-C" | "--codegen" => call.codegen(&value()),
+                _ => {}
+            }
+        }
+        call
+    }
+
+    fn codegen(&mut self, option: &str) {
+        let (name, value) = option.split_once('=').unwrap_or((option, ""));
+        let wide = match name {
+            "target-cpu" => !matches!(value, "generic" | "x86-64" | "x86-64-v2"),
+            "target-feature" => ["+avx", "+fma", "+f16c", "+vaes"].iter().any(|wide| value.contains(wide)),
+            _ => false,
+        };
+        match name {
+            "debuginfo" => self.debug_info = Some(value.to_owned()),
+            "extra-filename" => self.extra_filename = value.to_owned(),
+            _ if wide => self.wide_vectors = Some(format!("-C{option}")),
+            _ => {}
+        }
+    }
+
+    fn is(&self, crate_type: &str) -> bool {
+        self.crate_types.iter().any(|given| given == crate_type)
+    }
+
+    /// Is it linked to be run?
+    fn is_program(&self) -> bool {
+        // rustc makes a program if nobody says otherwise.
+        self.test || self.is("bin") || self.crate_types.is_empty()
+    }
+
+    fn change(&self, runtime: &Runtime) -> Change {
+        let Some(name) = self.crate_name.as_ref().filter(|_| self.for_target) else {
+            return Change::default();
+        };
+        if self.prints {
+            // What cargo asks about the target decides over `[target.'cfg(dagsan)'.dependencies]`.
+            return Change { flags: vec!["--cfg=dagsan".into()], ..Change::default() };
+        }
+        let mut change = Change { bootstrap: true, ..Change::default() };
+        change.flags.extend(COMMON.map(OsString::from));
+        // Line tables alone do not say which modules functions are in.
+        let lines_only = ["0", "none", "line-directives-only", "line-tables-only"];
+        if self.debug_info.as_ref().is_none_or(|level| lines_only.contains(&level.as_str())) {
+            change.flags.push("-Cdebuginfo=1".into());
+        }
+        let linked_into_programs = self.is_program() || ["lib", "rlib"].iter().any(|kind| self.is(kind));
+        if !linked_into_programs {
+            let kinds = self.crate_types.join(", ");
+            change.warnings.push(format!(
+                "`{name}` is a {kinds}: it is compiled without checks, and what it does is not seen; \
+                 add \"lib\" to its crate-type to have it checked"
+            ));
+        } else if !OURS.contains(&name.as_str()) {
+            change.flags.extend(HOOKS.map(OsString::from));
+        }
+        if self.is_program() {
+            self.link_runtime(name, runtime, &mut change);
+        }
+        change
+    }
+
+    fn link_runtime(&self, name: &str, runtime: &Runtime, change: &mut Change) {
+        let flag = |before: &str, path: &Path| {
+            let mut flag = OsString::from(before);
+            flag.push(path);
+            flag
+        };
+        change.flags.extend(PROGRAM.map(OsString::from));
+        change.flags.push(flag("--extern=force:dagsan_rt=", &runtime.library));
+        change.flags.extend(runtime.directories.iter().map(|directory| flag("-Ldependency=", directory)));
+        if let Some(flag) = &self.wide_vectors {
+            change.warnings.push(format!(
+                "{flag}: the program is compiled without AVX, because accesses of more than 16 bytes cannot be \
+                 checked; those of functions that turn it on for themselves are not seen"
+            ));
+        }
+        if let Some(out_dir) = &self.out_dir {
+            let executable = out_dir.join(format!("{name}{}", self.extra_filename));
+            change.mark = Some((libtest_mark(&executable), self.test));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn change(line: &str) -> Change {
+        let arguments: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        let runtime = Runtime { library: "r/libdagsan_rt.rlib".into(), directories: vec!["r/deps".into()] };
+        Call::read(&arguments).change(&runtime)
+    }
+
+    fn has(change: &Change, flag: &str) -> bool {
+        change.flags.iter().any(|given| given == flag)
+    }
+
+    #[test]
+    fn what_is_not_for_the_target_stays_as_it_is() {
+        for line in [
+            "-vV",
+            "- --crate-name ___ --print=file-names",
+            "--crate-name build_script_build --crate-type bin build.rs -C debuginfo=0",
+            "--crate-name serde_derive --crate-type proc-macro src/lib.rs",
+        ] {
+            assert_eq!(change(line), Change::default(), "{line}");
+        }
+    }
+
+    #[test]
+    fn questions_about_the_target_get_the_cfg_only() {
+        let asked = change("- --crate-name ___ --print=file-names --target x --print=cfg");
+        assert_eq!(asked.flags, ["--cfg=dagsan"]);
+        assert!(!asked.bootstrap);
+    }
+
+    #[test]
+    fn libraries_get_hooks_and_programs_the_runtime_too() {
+        let library = change("--crate-name a --crate-type lib src/lib.rs --target x -C opt-level=3");
+        assert!(library.bootstrap && has(&library, "-Zsanitizer=thread") && has(&library, "--cfg=dagsan"));
+        assert!(!has(&library, "-Ldependency=r/deps") && library.mark.is_none());
+
+        let line =
+            "--crate-name a --crate-type bin src/main.rs --target=x --out-dir o/deps -C extra-filename=-12";
+        let program = change(line);
+        assert!(
+            has(&program, "--extern=force:dagsan_rt=r/libdagsan_rt.rlib")
+                && has(&program, "-Ldependency=r/deps")
+        );
+        assert_eq!(program.mark, Some(("o/deps/a-12.libtest".into(), false)));
+        let test = change("--crate-name a --test src/lib.rs --target x --out-dir o -Cextra-filename=-1");
+        assert_eq!(test.mark, Some(("o/a-1.libtest".into(), true)));
+        assert!(has(&test, "-Zsanitizer=thread"));
+    }
+
+    #[test]
+    fn the_detector_has_no_hooks() {
+        for name in OURS {
+            let ours = change(&format!("--crate-name {name} --crate-type lib src/lib.rs --target x"));
+            assert!(has(&ours, "--cfg=dagsan") && has(&ours, "-Cunsafe-allow-abi-mismatch=sanitizer"));
+            assert!(!has(&ours, "-Zsanitizer=thread"), "{name}");
+        }
+    }
+
+    #[test]
+    fn debug_information_is_raised_and_never_lowered() {
+        let lines = "-Cdebuginfo=1";
+        for (given, raised) in [
+            ("", true),
+            ("-C debuginfo=0", true),
+            ("-Cdebuginfo=line-tables-only", true),
+            ("-C debuginfo=2 -C debuginfo=0", true),
+            ("-g", false),
+            ("-C debuginfo=limited", false),
+            ("--codegen debuginfo=full", false),
+            ("--codegen=debuginfo=2", false),
+        ] {
+            let change = change(&format!("--crate-name a --crate-type lib --target x {given}"));
+            assert_eq!(has(&change, lines), raised, "{given}");
+        }
+    }
+
+    #[test]
+    fn dynamic_libraries_are_left_alone_unless_they_are_also_linked() {
+        let alone = change("--crate-name a --crate-type cdylib --target x");
+        assert!(!has(&alone, "-Zsanitizer=thread"));
+        assert!(alone.warnings[0].starts_with("`a` is a cdylib: it is compiled without checks"));
+        let both = change("--crate-name a --crate-type cdylib --crate-type lib --target x");
+        assert!(has(&both, "-Zsanitizer=thread") && both.warnings.is_empty());
+    }
+
+    #[test]
+    fn wide_vectors_are_turned_off_with_a_warning() {
+        for flag in ["-Ctarget-cpu=native", "-Ctarget-feature=+sse3,+avx2", "-Ctarget-cpu=x86-64-v3"] {
+            let wide = change(&format!("--crate-name a --crate-type bin --target x {flag}"));
+            assert!(
+                wide.warnings[0].starts_with(&format!("{flag}: ")) && has(&wide, "-Ctarget-feature=-avx")
+            );
+        }
+        assert!(
+            change("--crate-name a --crate-type bin --target x -Ctarget-cpu=x86-64-v2").warnings.is_empty()
+        );
+    }
+
+    #[test]
+    fn arguments_may_come_in_a_file() {
+        let file = env::temp_dir().join(format!("dagsan-arguments-{}", std::process::id()));
+        fs::write(&file, "--crate-name\na\n").unwrap();
+        let mut argument = OsString::from("@");
+        argument.push(&file);
+        let all = expanded(&["--test".into(), argument]).unwrap();
+        fs::remove_file(&file).unwrap();
+        assert_eq!(all, ["--test", "--crate-name", "a"]);
+        assert!(expanded(&["@/no/such/file".into()]).is_err());
+    }
+}

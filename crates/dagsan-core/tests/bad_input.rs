@@ -3,8 +3,8 @@
 
 use dagsan_core::order::{self, ENGINES, Options};
 use dagsan_core::{
-    AccessKind, AccessSet, Bytes, Detector, Error, Event, PromiseId, RegionId, SiteId, Stream, TaskId,
-    TaskKind,
+    AccessKind, AccessSet, Bytes, Construct, Detector, Error, Event, Location, LockId, LockMode, PromiseId,
+    RegionId, Run, SiteId, Stream, SyncId, TaskId, TaskKind,
 };
 
 const MAIN: TaskId = TaskId::MAIN;
@@ -141,6 +141,53 @@ fn isolated_sections_and_regions() {
 }
 
 #[test]
+fn locks() {
+    let (lock, mode) = (LockId(7), LockMode::Shared);
+    let take = Event::Lock { task: MAIN, lock, mode };
+    let give = Event::Unlock { task: MAIN, lock };
+    check(&[take, take], "task 0 locks lock 7, which it holds already");
+    check(&[give], "task 0 does not hold lock 7");
+    check(&[take, give, give], "task 0 does not hold lock 7");
+    check(
+        &[take, spawn(0, 1, TaskKind::Spawn), Event::Unlock { task: task(1), lock }],
+        "task 1 does not hold lock 7",
+    );
+    check(&[Event::SetLockMode { task: MAIN, lock, mode }], "task 0 does not hold lock 7");
+    check(&[Event::Lock { task: MAIN, lock: LockId(u32::MAX), mode }], "more than 2^32 - 1 locks");
+    check(&[Event::Lock { task: task(1), lock, mode }], "task 1 does not exist");
+    let mut stream = Stream::new(Detector::new(order::default_engine(), Options::default()));
+    assert_eq!(stream.set_lock_mode(task(4), lock, mode), Err(Error::UnknownTask(task(4))));
+    assert_eq!(stream.set_lock_mode(MAIN, lock, mode), Err(Error::Stopped));
+    // Locks need not be given back.
+    let mut stream = Stream::new(Detector::new(order::default_engine(), Options::default()));
+    for event in [take, end(0)] {
+        assert_eq!(stream.event(event), Ok(()));
+    }
+}
+
+#[test]
+fn synchronisation_objects() {
+    // Whatever is released or acquired, only the task can be wrong.
+    let sync = SyncId(u32::MAX);
+    check(&[Event::Acquire { task: task(1), sync }], "task 1 does not exist");
+    check(
+        &[end(0), Event::Release { task: MAIN, sync, keep: true }],
+        "task 0 has ended, and can do nothing more",
+    );
+    let events = [
+        Event::Acquire { task: MAIN, sync },
+        spawn(0, 1, TaskKind::Spawn),
+        Event::Release { task: task(1), sync, keep: false },
+        Event::Acquire { task: MAIN, sync },
+        Event::Acquire { task: MAIN, sync: SyncId(0) },
+    ];
+    for engine in ENGINES.iter().filter(|engine| engine.supports(Construct::Atomic)) {
+        let mut stream = Stream::new(Detector::new(engine, Options::default()));
+        assert!(events.iter().all(|&event| stream.event(event).is_ok()), "{}", engine.name);
+    }
+}
+
+#[test]
 fn accesses() {
     let mut set = AccessSet::new();
     set.record(Bytes::new(64, 8).unwrap(), AccessKind::Write, SiteId::new(0).unwrap());
@@ -199,6 +246,20 @@ fn unsupported_constructs_name_the_engines_for_them() {
         "engine `esp-bags` needs the serial depth-first order, and task 0 ran out of turn; these do not need \
          it: dag, drdp, sf-order, vector-clock, closure, cg, cg-otf, zipper",
     );
+    refuses(
+        "zipper",
+        &[Event::Lock { task: MAIN, lock: LockId(0), mode: LockMode::Shared }],
+        "engine `zipper` does not support locks; these do: dag, esp-bags, multibags, drdp, sf-order, \
+         vector-clock, closure",
+    );
+    let no_atomics =
+        "engine `zipper` does not support atomics; these do: dag, vector-clock, closure, cg, cg-otf";
+    refuses("zipper", &[Event::Acquire { task: MAIN, sync: SyncId(0) }], no_atomics);
+    let mut stream = Stream::new(Detector::new(order::find("zipper").unwrap(), Options::default()));
+    stream.event(spawn(0, 1, TaskKind::Spawn)).unwrap();
+    let (at, site) = (Location { line: 0, mask: 1 }, SiteId::new(0).unwrap());
+    let atomic = Run { at, kind: AccessKind::Read, site, atomic: true };
+    assert_eq!(stream.runs(task(1), &[atomic]).unwrap_err().to_string(), no_atomics);
     let error = order::find("espbags").unwrap_err().to_string();
     assert!(error.starts_with("no engine is called `espbags`; there are: dag, esp-bags,"), "{error}");
 }

@@ -184,11 +184,24 @@ impl Atomic128 {
     }
 
     fn compare_exchange(&self, old: u128, new: u128, _: Ordering, _: Ordering) -> Result<u128, u128> {
-        // SAFETY: the instruction is part of every x86-64 since the first ones, and programs that use these atomics
-        // were compiled for it; the address is aligned and alive by the promise of `from_ptr`.
-        let found = unsafe {
-            std::arch::x86_64::cmpxchg16b(self.0.get(), old, new, Ordering::SeqCst, Ordering::SeqCst)
-        };
+        let (mut low, mut high) = (old as u64, (old >> 64) as u64);
+        // SAFETY: all but the very first x86-64 have the instruction, and programs that use these atomics were
+        // compiled for it; the address is aligned and alive by the promise of `from_ptr`. The compiler keeps rbx for
+        // itself, so it is given back.
+        unsafe {
+            std::arch::asm!(
+                "xchg rbx, {new_low}",
+                "lock cmpxchg16b [{at}]",
+                "mov rbx, {new_low}",
+                new_low = inout(reg) new as u64 => _,
+                at = in(reg) self.0.get(),
+                inout("rax") low,
+                inout("rdx") high,
+                in("rcx") (new >> 64) as u64,
+                options(nostack),
+            );
+        }
+        let found = u128::from(high) << 64 | u128::from(low);
         if found == old { Ok(found) } else { Err(found) }
     }
 

@@ -43,6 +43,8 @@ impl Origin {
 /// At most so many frames of a call stack are kept.
 pub const DEPTH: usize = 64;
 
+const LATELY: usize = 1024;
+
 /// The origins and call stacks met so far.
 #[derive(Debug)]
 pub struct Sites {
@@ -52,8 +54,8 @@ pub struct Sites {
     numbers: FxHashMap<Origin, SiteId>,
     /// Site 0 is [`UNKNOWN`].
     origins: Vec<Origin>,
-    /// The origin asked for last.
-    last: (Origin, SiteId),
+    /// Origins asked for lately, each at the place that its bits choose.
+    lately: Box<[(Origin, SiteId); LATELY]>,
     stack_numbers: FxHashMap<Box<[usize]>, u32>,
     stacks: Vec<Box<[usize]>>,
 }
@@ -67,7 +69,7 @@ impl Sites {
             whole_stacks,
             numbers: FxHashMap::default(),
             origins: vec![unknown],
-            last: (unknown, UNKNOWN),
+            lately: Box::new([(unknown, UNKNOWN); LATELY]),
             stack_numbers: FxHashMap::default(),
             stacks: Vec::new(),
         }
@@ -76,10 +78,12 @@ impl Sites {
     /// The number of an origin.
     #[inline]
     pub fn number(&mut self, origin: Origin) -> SiteId {
-        if self.last.0 != origin {
-            self.last = (origin, self.find(origin));
+        // Calls are some bytes long, so the lowest bits say little.
+        let at = ((origin.code >> 2) ^ (origin.caller >> 2)) as usize % LATELY;
+        if self.lately[at].0 != origin {
+            self.lately[at] = (origin, self.find(origin));
         }
-        self.last.1
+        self.lately[at].1
     }
 
     fn find(&mut self, origin: Origin) -> SiteId {

@@ -1,7 +1,7 @@
 //! The serial executor: depth first, with switches where a task must wait. One per thread.
 //!
-//! As in paper 000 (DRDP): a new task runs at once, and its parent goes on when it has ended or must wait. What differs
-//! is that ready tasks do not wait for the end of the present one:
+//! This is the order that engines for promises need (paper 000, DRDP): a new task runs at once, and its parent goes on
+//! when it has ended or must wait.
 //!
 //! ```text
 //!   a task waits ─► is it over?  ──yes──► goes on
@@ -30,7 +30,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
-use std::mem::ManuallyDrop;
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
@@ -38,7 +38,7 @@ use std::sync::Arc;
 use crate::deadlock::{self, Blocked};
 use crate::events::{self, Kind, Place};
 use crate::fiber;
-use crate::join::Join;
+use crate::join::{Anything, Join, Payload};
 use crate::latch::{Latch, State};
 use crate::task::{Entry, Fiber, Task, Wait};
 
@@ -288,11 +288,12 @@ fn new_fiber() -> Result<NonNull<Fiber>, fiber::Error> {
 fn run_task(fiber: &Fiber) {
     let task = &fiber.task;
     let (entry, data) = (task.entry.get(), task.data.get());
-    // SAFETY: `start` was given the two together, and its caller guarantees that they fit.
-    let outcome = catch_unwind(AssertUnwindSafe(|| unsafe { entry(data) }));
+    let finish = task.finish.get();
+    // SAFETY: `start` was given the two together, and its caller guarantees that they fit. The finish is that in which
+    // the task was started, and is open.
+    let outcome = catch_unwind(AssertUnwindSafe(|| unsafe { entry(data, finish) }));
     task.panicked.set(outcome.is_err());
-    // Its own scopes are closed, so this is the finish in which it was started.
-    let (finish, spawner) = (task.finish.get(), task.spawner.get());
+    let spawner = task.spawner.get();
     if let (Err(payload), Some(join)) = (outcome, spawner.or(finish)) {
         // SAFETY: a join lives until its last task has ended, and this one has not. (Module documentation.)
         unsafe { join.as_ref() }.panicked(payload);
@@ -311,65 +312,81 @@ fn run_task(fiber: &Fiber) {
 
 // ---- what the generic code calls ---------------------------------------------------------------------------
 
-/// Opens a finish.
+/// Opens a finish, at `place`.
 ///
 /// # Safety
-/// `join` stays where it is until [`finish_end`] has returned, which is called by the same task, with scopes closed in
-/// the reverse order of their opening, and also if there is a panic in between.
+/// What is at `place` stays there until [`finish_end`] has returned, which is called by the same task, with scopes closed
+/// in the reverse order of their opening, and also if there is a panic in between.
 #[inline(never)]
-pub(crate) unsafe fn finish_begin(join: &Join) {
+pub(crate) unsafe fn finish_begin(place: &mut MaybeUninit<Join>) -> &Join {
+    let join = place.write(Join::default());
     EXECUTOR.with(|executor| {
         events::finish_begin();
         executor.name_main();
-        join.outer.set(executor.task().finish.replace(Some(NonNull::from(join))));
+        join.outer.set(executor.task().finish.replace(Some(NonNull::from(&*join))));
     });
+    join
 }
 
-/// Waits for the tasks of the finish, and closes it.
+/// Waits for the tasks of the finish, and closes it. Returns the first panic, and leaves nothing that needs to be dropped.
 #[inline(never)]
-pub(crate) fn finish_end(join: &Join, place: Place) {
+pub(crate) fn finish_end(join: &Join, place: Place) -> Option<Payload> {
     EXECUTOR.with(|executor| {
         wait_for_tasks(executor, join, place);
         executor.task().finish.set(join.outer.get());
         events::finish_end();
     });
+    join.take_panic()
 }
 
-/// Opens a procedure.
+/// Opens a procedure, at `place`.
 ///
 /// # Safety
 /// As [`finish_begin`], with [`frame_end`].
 #[inline(never)]
-pub(crate) unsafe fn frame_begin(join: &Join) {
+pub(crate) unsafe fn frame_begin(place: &mut MaybeUninit<Join>) -> &Join {
+    let join = place.write(Join::default());
     EXECUTOR.with(|executor| {
         events::frame_begin();
         executor.name_main();
-        join.outer.set(executor.task().frame.replace(Some(NonNull::from(join))));
+        join.outer.set(executor.task().frame.replace(Some(NonNull::from(&*join))));
     });
+    join
 }
 
-/// Waits for the tasks that the procedure has spawned.
+/// Waits for the tasks that the procedure has spawned. Returns the first panic.
 #[inline(never)]
-pub(crate) fn sync(join: &Join, place: Place) -> Result<(), Failed> {
+pub(crate) fn sync(join: &Join, place: Place) -> Result<Option<Payload>, Failed> {
     EXECUTOR.with(|executor| {
         if executor.task().frame.get() != Some(NonNull::from(join)) {
             return Err(Failed::OtherFrame);
         }
         executor.wait(Wait::Join(NonNull::from(join)), place)?;
         synced(join);
-        Ok(())
+        join.drop_leftovers();
+        Ok(join.take_panic())
     })
 }
 
-/// Waits for the tasks that the procedure has spawned, and closes it.
+/// Waits for the tasks that the procedure has spawned, and closes it. Returns the first panic, and leaves nothing that
+/// needs to be dropped.
 #[inline(never)]
-pub(crate) fn frame_end(join: &Join, place: Place) {
+pub(crate) fn frame_end(join: &Join, place: Place) -> Option<Payload> {
     EXECUTOR.with(|executor| {
         wait_for_tasks(executor, join, place);
         synced(join);
         executor.task().frame.set(join.outer.get());
         events::frame_end();
     });
+    join.drop_leftovers();
+    join.take_panic()
+}
+
+/// The body of a scope has panicked.
+#[cold]
+#[inline(never)]
+pub(crate) fn panicked(join: &Join, payload: Payload) {
+    join.panicked(payload);
 }
 
 /// A wait at the end of a scope, which must not fail: tasks have pointers into the frame that would be left. It cannot,
@@ -386,6 +403,19 @@ fn synced(join: &Join) {
     if join.unsynced.replace(false) {
         events::sync();
     }
+}
+
+/// How many syncs the procedure has seen.
+#[inline(never)]
+pub(crate) fn syncs(join: &Join) -> u64 {
+    join.syncs.get()
+}
+
+/// Keeps a value until the next sync of the procedure.
+#[cold]
+#[inline(never)]
+pub(crate) fn leave(join: &Join, value: Box<dyn Anything>) {
+    join.leave(value);
 }
 
 /// Who asks for a task, which decides who joins it.

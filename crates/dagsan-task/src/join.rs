@@ -11,11 +11,17 @@
 use std::any::Any;
 use std::cell::Cell;
 use std::mem;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 
 /// What a panic carries.
 pub(crate) type Payload = Box<dyn Any + Send>;
+
+/// Whatever can be dropped.
+pub(crate) trait Anything {}
+impl<T> Anything for T {}
+
+type Leftovers = Vec<Box<dyn Anything>>;
 
 /// See the module's documentation.
 #[derive(Default)]
@@ -28,6 +34,8 @@ pub(crate) struct Join {
     pub(crate) syncs: Cell<u64>,
     /// Procedures only: has it spawned since its last sync?
     pub(crate) unsynced: Cell<bool>,
+    /// Procedures only: results that nobody wants, to be dropped after the next sync.
+    leftovers: Cell<Option<Box<Leftovers>>>,
     panic: Cell<Option<Payload>>,
 }
 
@@ -47,23 +55,38 @@ impl Join {
         }
     }
 
-    /// Goes on with the first panic, if there was one.
-    pub(crate) fn resume_panic(&self) {
-        if let Some(payload) = self.panic.take() {
-            resume_unwind(payload);
-        }
+    /// The first panic, if there was one.
+    pub(crate) fn take_panic(&self) -> Option<Payload> {
+        self.panic.take()
     }
 
-    /// The result of the body, unless the body or a task has panicked. The body's panic has been kept like any other.
-    pub(crate) fn unwrap<R>(&self, value: Option<R>) -> R {
-        match (self.panic.take(), value) {
-            (None, Some(value)) => value,
-            (Some(payload), value) => {
-                // Not during the unwinding: a destructor that panics would abort the program.
-                drop(value);
-                resume_unwind(payload);
-            }
-            (None, None) => unreachable!("no value, and no panic"),
+    /// Keeps a value until the next sync.
+    pub(crate) fn leave(&self, value: Box<dyn Anything>) {
+        let mut leftovers = self.leftovers.take().unwrap_or_default();
+        leftovers.push(value);
+        self.leftovers.set(Some(leftovers));
+    }
+
+    /// Drops what was left. A destructor that panics counts as a task that does.
+    #[inline]
+    pub(crate) fn drop_leftovers(&self) {
+        let Some(leftovers) = self.leftovers.take() else { return };
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(leftovers))) {
+            self.panicked(payload);
         }
+    }
+}
+
+/// The result of a body, unless that or a task has panicked.
+#[inline]
+pub(crate) fn unwrap<R>(value: Option<R>, panic: Option<Payload>) -> R {
+    match (panic, value) {
+        (None, Some(value)) => value,
+        (Some(payload), value) => {
+            // Not during the unwinding: a destructor that panics would abort the program.
+            drop(value);
+            std::panic::resume_unwind(payload);
+        }
+        (None, None) => unreachable!("no value, and no panic"),
     }
 }

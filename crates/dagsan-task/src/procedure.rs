@@ -19,12 +19,13 @@ use std::cell::Cell;
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::{self, ManuallyDrop, MaybeUninit};
-use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
+use std::ptr::{self, NonNull};
 use std::sync::{Arc, OnceLock};
 
 use crate::events::Kind;
 use crate::executor::{self, By, Started};
-use crate::join::Join;
+use crate::join::{self, Anything, Join};
 
 /// Runs `body` as a procedure, which can spawn tasks. Returns when they have ended, as if it had called
 /// [`Procedure::sync`] last.
@@ -48,59 +49,41 @@ use crate::join::Join;
 /// assert_eq!(fib(10), 55);
 /// ```
 #[track_caller]
+#[cfg_attr(dagsan, sanitize(thread = "off"))]
 pub fn procedure<'scope, R>(body: impl FnOnce(&Procedure<'scope>) -> R) -> R {
-    let procedure = Procedure { frame: Frame::default(), marker: PhantomData };
-    let frame = &procedure.frame;
-    // SAFETY: `procedure` is not moved, and `frame_end` is called below; nothing in between unwinds, since what `body`
-    // does is caught.
-    unsafe { executor::frame_begin(&frame.join) };
-    let result = catch_unwind(AssertUnwindSafe(|| body(&procedure)));
-    let result = result.map_err(|payload| frame.join.panicked(payload)).ok();
-    executor::frame_end(&frame.join, Location::caller());
-    frame.drop_leftovers();
-    frame.join.unwrap(result)
+    let mut place = MaybeUninit::uninit();
+    // SAFETY: `place` is not moved, and `frame_end` is called below; nothing in between unwinds, since what `body` does is
+    // caught.
+    let join = unsafe { executor::frame_begin(&mut place) };
+    let result = catch_unwind(AssertUnwindSafe(|| body(Procedure::of(join))));
+    let result = result.map_err(|payload| executor::panicked(join, payload)).ok();
+    let panic = executor::frame_end(join, Location::caller());
+    join::unwrap(result, panic)
 }
 
 /// A procedure that runs. It spawns tasks, which may borrow what lives longer than `'scope`, and joins them.
 ///
 /// Only the innermost procedure can spawn and sync, and only in the task that runs it.
 ///
-/// ```compile_fail
+/// ```compile_fail,E0277
 /// dagsan_task::procedure(|p| p.spawn(|| p.sync()).join());
 /// ```
+#[repr(transparent)]
 pub struct Procedure<'scope> {
-    frame: Frame,
-    /// Invariant, as in `Scope`. Neither `Send` nor `Sync`, because of the frame.
+    frame: Join,
+    /// Invariant, as in `Scope`. Neither `Send` nor `Sync`, because of the join.
     marker: PhantomData<Cell<&'scope mut ()>>,
-}
-
-#[derive(Default)]
-struct Frame {
-    join: Join,
-    /// Results that nobody wants, to be dropped after the next sync.
-    leftovers: Cell<Option<Box<Leftovers>>>,
-}
-
-type Leftovers = Vec<Box<dyn Anything>>;
-
-/// Whatever can be dropped.
-trait Anything {}
-impl<T> Anything for T {}
-
-impl Frame {
-    #[inline]
-    fn drop_leftovers(&self) {
-        let Some(leftovers) = self.leftovers.take() else { return };
-        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(leftovers))) {
-            self.join.panicked(payload);
-        }
-    }
 }
 
 /// Where the result of a task waits that has ended after its parent went on.
 type Slot<T> = OnceLock<T>;
 
 impl<'scope> Procedure<'scope> {
+    fn of(frame: &Join) -> &Procedure<'scope> {
+        // SAFETY: a procedure is a join, by `repr(transparent)`.
+        unsafe { &*ptr::from_ref(frame).cast::<Procedure<'scope>>() }
+    }
+
     /// Starts a task, which the next sync joins. It runs at once, until it ends or must wait. Its result can be had
     /// after the sync, with [`Spawned::join`].
     ///
@@ -108,6 +91,7 @@ impl<'scope> Procedure<'scope> {
     /// In an [isolated](crate::isolated) section, inside another procedure that was called by this one, or if there is
     /// no stack for the task.
     #[track_caller]
+    #[cfg_attr(dagsan, sanitize(thread = "off"))]
     pub fn spawn<'p, T, F>(&'p self, body: F) -> Spawned<'p, T>
     where
         F: FnOnce() -> T + Send + 'scope,
@@ -134,7 +118,8 @@ impl<'scope> Procedure<'scope> {
             Some(unsafe { Arc::from_raw(slot.as_ptr().cast::<Slot<T>>()) })
         }
 
-        unsafe fn enter<T, F: FnOnce() -> T>(start: *mut ()) {
+        #[cfg_attr(dagsan, sanitize(thread = "off"))]
+        unsafe fn enter<T, F: FnOnce() -> T>(start: *mut (), _: Option<NonNull<Join>>) {
             let start = start.cast::<Start<F, T>>();
             let mut body = MaybeUninit::<F>::uninit();
             // SAFETY: `start` is the parent's, good while it is in `executor::start`, that is, now. The parent treats
@@ -170,7 +155,7 @@ impl<'scope> Procedure<'scope> {
         // SAFETY: `enter::<T, F>` takes the body of the `Start<F, T>` that it is given, and sets the result. What the
         // body borrows lives for `'scope`, which contains the call of `procedure` that made this one and joins the task.
         let started = unsafe {
-            let by = By::Frame(&frame.join);
+            let by = By::Frame(frame);
             executor::start(Kind::Spawn, Location::caller(), by, None, enter::<T, F>, (&raw mut start).cast())
         };
         let result = match started {
@@ -188,7 +173,7 @@ impl<'scope> Procedure<'scope> {
                 panic!("{refused}");
             }
         };
-        Spawned { result, syncs: frame.join.syncs.get(), frame }
+        Spawned { result, syncs: executor::syncs(frame), frame }
     }
 
     /// Waits for all tasks that this procedure has spawned. If one of them has panicked, goes on with the first panic.
@@ -198,11 +183,11 @@ impl<'scope> Procedure<'scope> {
     /// [isolated](crate::isolated) section if a task has not ended.
     #[track_caller]
     pub fn sync(&self) {
-        if let Err(failed) = executor::sync(&self.frame.join, Location::caller()) {
-            panic!("{failed}");
+        match executor::sync(&self.frame, Location::caller()) {
+            Ok(None) => {}
+            Ok(Some(payload)) => resume_unwind(payload),
+            Err(failed) => panic!("{failed}"),
         }
-        self.frame.drop_leftovers();
-        self.frame.join.resume_panic();
     }
 }
 
@@ -221,7 +206,7 @@ pub struct Spawned<'p, T> {
     result: Outcome<T>,
     /// How many syncs there were before.
     syncs: u64,
-    frame: &'p Frame,
+    frame: &'p Join,
 }
 
 impl<T> Spawned<'_, T> {
@@ -231,6 +216,7 @@ impl<T> Spawned<'_, T> {
     /// If the procedure has not synced since it spawned the task, or if the task has panicked.
     #[inline]
     #[track_caller]
+    #[cfg_attr(dagsan, sanitize(thread = "off"))]
     pub fn join(mut self) -> T {
         assert!(
             self.synced(),
@@ -247,7 +233,7 @@ impl<T> Spawned<'_, T> {
     }
 
     fn synced(&self) -> bool {
-        self.frame.join.syncs.get() != self.syncs
+        executor::syncs(self.frame) != self.syncs
     }
 }
 
@@ -261,9 +247,7 @@ impl<T> Drop for Spawned<'_, T> {
         // SAFETY: `T` lives for the `'scope` of the procedure, and the leftovers are dropped before that returns, which
         // is within `'scope`.
         let leftover = unsafe { mem::transmute::<Box<dyn Anything + '_>, Box<dyn Anything>>(leftover) };
-        let mut leftovers = self.frame.leftovers.take().unwrap_or_default();
-        leftovers.push(leftover);
-        self.frame.leftovers.set(Some(leftovers));
+        executor::leave(self.frame, leftover);
     }
 }
 

@@ -8,11 +8,12 @@ use std::cell::Cell;
 use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::ptr::{self, NonNull};
 
 use crate::events::Kind;
 use crate::executor::{self, By, Started};
 use crate::future::{Completion, Future};
-use crate::join::Join;
+use crate::join::{self, Join};
 use crate::latch::Latch;
 
 /// Runs `body`, and returns when all tasks have ended that were started in it: by `body`, by tasks that it has started,
@@ -30,16 +31,16 @@ use crate::latch::Latch;
 /// assert_eq!(halves, [1, 2]);
 /// ```
 #[track_caller]
+#[cfg_attr(dagsan, sanitize(thread = "off"))]
 pub fn finish<'scope, R>(body: impl FnOnce(&Scope<'scope>) -> R) -> R {
-    let join = Join::default();
-    // SAFETY: `join` is not moved, and `finish_end` is called below; nothing in between unwinds, since what `body` does
+    let mut place = MaybeUninit::uninit();
+    // SAFETY: `place` is not moved, and `finish_end` is called below; nothing in between unwinds, since what `body` does
     // is caught.
-    unsafe { executor::finish_begin(&join) };
-    let scope = Scope { finish: &raw const join, marker: PhantomData };
-    let result = catch_unwind(AssertUnwindSafe(|| body(&scope)));
-    let result = result.map_err(|payload| join.panicked(payload)).ok();
-    executor::finish_end(&join, Location::caller());
-    join.unwrap(result)
+    let join = unsafe { executor::finish_begin(&mut place) };
+    let result = catch_unwind(AssertUnwindSafe(|| body(Scope::of(join))));
+    let result = result.map_err(|payload| executor::panicked(join, payload)).ok();
+    let panic = executor::finish_end(join, Location::caller());
+    join::unwrap(result, panic)
 }
 
 /// A finish that is open, through which tasks are started. They may borrow what lives longer than `'scope`.
@@ -47,31 +48,38 @@ pub fn finish<'scope, R>(body: impl FnOnce(&Scope<'scope>) -> R) -> R {
 /// A task gets a scope of its own as its argument. Like everything in this crate that is about the present task, a
 /// scope cannot be given to other tasks or threads.
 ///
-/// ```compile_fail
+/// ```compile_fail,E0277
 /// dagsan_task::finish(|scope| scope.spawn(|_| scope.spawn(|_| {})));
 /// ```
 ///
 /// Nor can tasks borrow what dies before the finish ends:
 ///
-/// ```compile_fail
+/// ```compile_fail,E0373
 /// dagsan_task::finish(|scope| {
 ///     let local = 1;
 ///     scope.spawn(|_| assert_eq!(local, 1));
 /// });
 /// ```
+#[repr(transparent)]
 pub struct Scope<'scope> {
-    finish: *const Join,
+    finish: Join,
     /// Invariant: a scope may not be taken for one with another lifetime. Neither `Send` nor `Sync`, because of the
-    /// pointer.
+    /// join.
     marker: PhantomData<Cell<&'scope mut ()>>,
 }
 
 impl<'scope> Scope<'scope> {
+    fn of(finish: &Join) -> &Scope<'scope> {
+        // SAFETY: a scope is a join, by `repr(transparent)`.
+        unsafe { &*ptr::from_ref(finish).cast::<Scope<'scope>>() }
+    }
+
     /// Starts a task, which the innermost finish joins (an *async*). It runs at once, until it ends or must wait.
     ///
     /// # Panics
     /// In an [isolated](crate::isolated) section, or if there is no stack for the task.
     #[track_caller]
+    #[cfg_attr(dagsan, sanitize(thread = "off"))]
     pub fn spawn(&self, body: impl FnOnce(&Scope<'scope>) + Send + 'scope) {
         self.start(Kind::Async, None, body);
     }
@@ -91,6 +99,7 @@ impl<'scope> Scope<'scope> {
     /// # Panics
     /// As [`Scope::spawn`].
     #[track_caller]
+    #[cfg_attr(dagsan, sanitize(thread = "off"))]
     pub fn future<T: Send + Sync + 'scope>(
         &self,
         body: impl FnOnce(&Scope<'scope>) -> T + Send + 'scope,
@@ -102,38 +111,35 @@ impl<'scope> Scope<'scope> {
     }
 
     #[track_caller]
+    #[cfg_attr(dagsan, sanitize(thread = "off"))]
     fn start<F: FnOnce(&Scope<'scope>)>(&self, kind: Kind, latch: Option<&Latch>, body: F) {
-        /// What the parent has for the child.
-        struct Start<F> {
-            body: ManuallyDrop<F>,
-            finish: *const Join,
-        }
-
-        unsafe fn enter<'scope, F: FnOnce(&Scope<'scope>)>(start: *mut ()) {
-            let start = start.cast::<Start<F>>();
-            let mut taken = MaybeUninit::<Start<F>>::uninit();
-            // SAFETY: `start` is the parent's, good while it is in `executor::start`, that is, now. The parent treats
+        #[cfg_attr(dagsan, sanitize(thread = "off"))]
+        unsafe fn enter<'scope, F: FnOnce(&Scope<'scope>)>(from: *mut (), finish: Option<NonNull<Join>>) {
+            let mut body = MaybeUninit::<F>::uninit();
+            // SAFETY: `from` is the parent's, good while it is in `executor::start`, that is, now. The parent treats
             // the body as moved out of it from now on, so this is the only copy.
-            let Start { body, finish } = unsafe {
-                executor::move_bytes(start.cast(), taken.as_mut_ptr().cast(), size_of::<Start<F>>());
-                taken.assume_init()
+            let body = unsafe {
+                executor::move_bytes(from.cast(), body.as_mut_ptr().cast(), size_of::<F>());
+                body.assume_init()
             };
-            ManuallyDrop::into_inner(body)(&Scope { finish, marker: PhantomData });
+            let Some(finish) = finish else { unreachable!("a scope is that of a finish") };
+            // SAFETY: open until this task has ended.
+            body(Scope::of(unsafe { finish.as_ref() }));
         }
 
-        let mut start = Start { body: ManuallyDrop::new(body), finish: self.finish };
-        // SAFETY: `enter::<F>` takes the `Start<F>` that it is given. What the body borrows lives for `'scope`, which
-        // contains the call of `finish` that made this scope; the task is joined by that finish, or by one inside it:
-        // the executor checks that.
+        let mut body = ManuallyDrop::new(body);
+        let by = By::Finish(&self.finish);
+        // SAFETY: `enter::<F>` takes the `F` that it is given. What the body borrows lives for `'scope`, which contains
+        // the call of `finish` that made this scope; the task is joined by that finish, or by one inside it: the
+        // executor checks that.
         let started = unsafe {
-            let finish = By::Finish(&*self.finish);
-            executor::start(kind, Location::caller(), finish, latch, enter::<F>, (&raw mut start).cast())
+            executor::start(kind, Location::caller(), by, latch, enter::<F>, (&raw mut body).cast())
         };
         match started {
             Ok(Started::Ended | Started::Panicked | Started::Waits(_)) => {}
             Err(refused) => {
                 // SAFETY: a refused task has not been entered, so its body is still here.
-                unsafe { ManuallyDrop::drop(&mut start.body) };
+                unsafe { ManuallyDrop::drop(&mut body) };
                 panic!("{refused}");
             }
         }

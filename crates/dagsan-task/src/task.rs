@@ -12,9 +12,9 @@ use crate::fiber;
 use crate::join::Join;
 use crate::latch::{Latch, State};
 
-/// The first code of a task. Its argument is the parent's, and good until the entry has taken what it needs from it,
-/// which it does first.
-pub(crate) type Entry = unsafe fn(*mut ());
+/// The first code of a task. Its first argument is the parent's, and good until the entry has taken what it needs from it,
+/// which it does first. The second is the finish in which the task was started, if there is one.
+pub(crate) type Entry = unsafe fn(*mut (), Option<NonNull<Join>>);
 
 /// A fiber of the executor.
 pub(crate) type Fiber = fiber::Fiber<Task>;
@@ -53,7 +53,7 @@ impl Task {
             finish: Cell::new(None),
             frame: Cell::new(None),
             spawner: Cell::new(None),
-            entry: Cell::new(|_| {}),
+            entry: Cell::new(|_, _| {}),
             data: Cell::new(ptr::null_mut()),
             ended: Cell::new(false),
             panicked: Cell::new(false),

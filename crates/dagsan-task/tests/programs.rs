@@ -99,6 +99,35 @@ fn a_finish_inside_a_task_joins_across_waits() {
 }
 
 #[test]
+fn the_end_of_its_last_task_makes_a_sleeping_finish_ready() {
+    let log = Mutex::new(Vec::new());
+    let note = |text: &'static str| log.lock().unwrap().push(text);
+    let (note, p, q, r) = (&note, &Promise::new(), &Promise::new(), &Promise::new());
+    finish(|scope| {
+        scope.spawn(move |_| {
+            finish(|scope| {
+                scope.spawn(move |_| {
+                    p.get();
+                    q.set(());
+                });
+            });
+            note("joined");
+        });
+        scope.spawn(move |_| {
+            q.get();
+            note("q");
+            r.set(());
+        });
+        scope.spawn(move |_| {
+            r.get();
+            note("r");
+        });
+        p.set(());
+    });
+    assert_eq!(*log.lock().unwrap(), ["q", "joined", "r"]);
+}
+
+#[test]
 fn results_of_spawned_tasks_that_had_to_wait() {
     let promise = &Promise::new();
     let text = procedure(|p| {

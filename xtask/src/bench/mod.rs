@@ -1,5 +1,6 @@
 //! `cargo xtask bench`: measures, and prints. Nothing here passes or fails.
 
+mod history;
 mod lang;
 mod order;
 mod papers;
@@ -16,6 +17,8 @@ use clap::Subcommand;
 pub enum Bench {
     /// Nanoseconds per event and per query of every order engine, over growing programs.
     Order(order::Args),
+    /// Nanoseconds per run of bytes in the access history.
+    History(history::Args),
     /// The task language: operations per second, and the slowdown by checks.
     Lang(lang::Args),
     /// The tables of papers 002 and 003, their figures beside ours.
@@ -37,6 +40,7 @@ pub fn run(bench: &Bench) -> anyhow::Result<()> {
     }
     match bench {
         Bench::Order(args) => order::run(args),
+        Bench::History(args) => history::run(args),
         Bench::Lang(args) => lang::run(args),
         Bench::Papers(args) => papers::run(args),
     }

@@ -215,6 +215,28 @@ mod tests {
     }
 
     #[test]
+    fn a_union_keeps_what_atomic_touches_do_not_cover() {
+        let atomic = |mask, kind, strand| Touch { atomic: true, ..touch(1, mask, 0, kind, strand) };
+        let all = vec![
+            atomic(0b1_1111, Read, 0),
+            atomic(0b0_1111, Read, 1),
+            atomic(0b0_0111, Write, 2),
+            touch(1, 0b0_1011, 0, Read, 3),
+            touch(1, 0b0_0001, 0, Write, 4),
+        ];
+        let kept: Vec<_> = union(all).iter().map(|t| (t.kind, t.atomic, t.at.mask, t.strand.0)).collect();
+        assert_eq!(
+            kept,
+            [
+                (Write, false, 0b0_0001, 4),
+                (Write, true, 0b0_0110, 2),
+                (Read, false, 0b0_1010, 3),
+                (Read, true, 0b1_0000, 0),
+            ]
+        );
+    }
+
+    #[test]
     fn erased_bytes_are_other_objects() {
         let strand = Strand {
             id: StrandId(0),

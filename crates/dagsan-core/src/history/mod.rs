@@ -24,15 +24,15 @@
 //! share a bag with a later one go: the engine will never tell them apart.
 
 mod lists;
+mod pages;
 mod record;
 
 pub(crate) use record::Record;
 
-use rustc_hash::FxHashMap;
-
 use crate::bytes::{Bytes, Location};
 use crate::ids::StrandId;
 use lists::{List, Lists};
+use pages::{PAGE_LINES, Pages, Place};
 
 /// What the history asks, and tells, while it takes in the accesses of a strand.
 pub(crate) trait Judge {
@@ -93,8 +93,7 @@ impl Line {
     }
 }
 
-const PAGE_LINES: u64 = 64;
-type Page = [Line; PAGE_LINES as usize];
+const PAGE_BYTES: u64 = PAGE_LINES * crate::LINE_BYTES;
 
 /// The last transitions from one state to another, so that lines treated alike are judged once.
 #[derive(Clone, Copy)]
@@ -108,13 +107,7 @@ const MEMO: usize = 64;
 
 /// See the module's documentation.
 pub(crate) struct History {
-    index: FxHashMap<u64, u32>,
-    /// Boxed, so that a growing history does not copy its pages.
-    #[expect(clippy::vec_box)]
-    pages: Vec<Box<Page>>,
-    free_pages: Vec<u32>,
-    /// The page last looked up.
-    last: Option<(u64, u32)>,
+    pages: Pages,
     /// Entry 0 is not used.
     more: Vec<Vec<Segment>>,
     free_more: Vec<u32>,
@@ -126,10 +119,7 @@ pub(crate) struct History {
 impl History {
     pub(crate) fn new() -> History {
         History {
-            index: FxHashMap::default(),
-            pages: Vec::new(),
-            free_pages: Vec::new(),
-            last: None,
+            pages: Pages::new(),
             more: vec![Vec::new()],
             free_more: Vec::new(),
             lists: Lists::new(),
@@ -140,31 +130,23 @@ impl History {
 
     /// Compares an access with what is remembered of its bytes, and remembers it.
     pub(crate) fn access(&mut self, at: Location, access: Record, judge: &mut impl Judge) {
-        let page = self.page(at.line / PAGE_LINES);
-        let slot = (at.line % PAGE_LINES) as usize;
-        let line = self.pages[page][slot];
+        let place = self.pages.place(at.line);
+        let line = self.pages[place];
         let covered = line.mask & !at.mask == 0;
         let alike = line.mask == at.mask || line.mask == 0 || (covered && access.is_plain_write());
         if line.more == 0 && alike {
             let hit = Location { mask: line.mask, ..at };
             let state = self.transition(line.first().state, access, hit, judge);
-            self.pages[page][slot].set_first(Segment { mask: at.mask, state });
+            self.pages[place].set_first(Segment { mask: at.mask, state });
         } else {
-            self.access_segments(page, slot, at, access, judge);
+            self.access_segments(place, at, access, judge);
         }
     }
 
     /// The general case of [`History::access`]: segments that overlap the access partly are split.
-    fn access_segments(
-        &mut self,
-        page: usize,
-        slot: usize,
-        at: Location,
-        access: Record,
-        judge: &mut impl Judge,
-    ) {
+    fn access_segments(&mut self, place: Place, at: Location, access: Record, judge: &mut impl Judge) {
         let mut before = std::mem::take(&mut self.scratch);
-        self.take_segments(page, slot, &mut before);
+        self.take_segments(place, &mut before);
         let mut after = Vec::with_capacity(before.len() + 2);
         let mut rest = at.mask;
         for segment in &before {
@@ -184,7 +166,7 @@ impl History {
             let state = self.transition(UNTOUCHED, access, location, judge);
             join(&mut after, Segment { mask: rest, state });
         }
-        self.put_segments(page, slot, &after);
+        self.put_segments(place, &after);
         before.clear();
         self.scratch = before;
     }
@@ -295,49 +277,49 @@ impl History {
         if bytes.is_empty() {
             return;
         }
-        let first = bytes.start() / (PAGE_LINES * crate::LINE_BYTES);
-        let last = (bytes.end() - 1) / (PAGE_LINES * crate::LINE_BYTES);
-        // Walk the smaller of the two: the pages of the range or the pages there are.
-        let pages: Vec<u64> = if last - first >= self.index.len() as u64 {
-            self.index.keys().copied().filter(|page| (first..=last).contains(page)).collect()
-        } else {
-            (first..=last).filter(|page| self.index.contains_key(page)).collect()
-        };
-        for number in pages {
+        let (first, last) = (bytes.start() / PAGE_BYTES, (bytes.end() - 1) / PAGE_BYTES);
+        if first == last {
+            return self.erase_in_page(first, bytes);
+        }
+        for number in self.pages.between(first, last) {
             self.erase_in_page(number, bytes);
         }
     }
 
     fn erase_in_page(&mut self, number: u64, bytes: Bytes) {
-        let Some(page) = self.index.get(&number).map(|&page| page as usize) else { return };
-        let page_bytes = PAGE_LINES * crate::LINE_BYTES;
-        let start = bytes.start().max(number * page_bytes);
-        let end = bytes.end().min((number * page_bytes).saturating_add(page_bytes));
+        let Some(page) = self.pages.find(number) else { return };
+        let start = bytes.start().max(number * PAGE_BYTES);
+        let end = bytes.end().min((number * PAGE_BYTES).saturating_add(PAGE_BYTES));
         let Ok(part) = Bytes::new(start, end - start) else { return };
-        let mut segments = Vec::new();
         for (line, mask) in part.lines() {
-            let slot = (line % PAGE_LINES) as usize;
-            segments.clear();
-            self.take_segments(page, slot, &mut segments);
-            for segment in &mut segments {
-                segment.mask &= !mask;
+            let place = Place::new(page, line);
+            let line = &mut self.pages[place];
+            if line.mask & !mask == 0 && line.more == 0 {
+                *line = EMPTY_LINE;
+            } else {
+                self.erase_in_line(place, mask);
             }
-            segments.retain(|segment| segment.mask != 0);
-            self.put_segments(page, slot, &segments);
         }
-        if part.len() == page_bytes {
-            self.index.remove(&number);
-            self.free_pages.push(page as u32);
-            self.last = None;
+        if part.len() == PAGE_BYTES {
+            self.pages.remove(number);
         }
+    }
+
+    fn erase_in_line(&mut self, place: Place, mask: u64) {
+        let mut segments = std::mem::take(&mut self.scratch);
+        self.take_segments(place, &mut segments);
+        for segment in &mut segments {
+            segment.mask &= !mask;
+        }
+        segments.retain(|segment| segment.mask != 0);
+        self.put_segments(place, &segments);
+        segments.clear();
+        self.scratch = segments;
     }
 
     /// Everything so far precedes everything to come.
     pub(crate) fn clear(&mut self) {
-        self.index.clear();
         self.pages.clear();
-        self.free_pages.clear();
-        self.last = None;
         self.more.truncate(1);
         self.free_more.clear();
         self.lists.clear();
@@ -351,7 +333,7 @@ impl History {
         }
         let (pages, more) = (&mut self.pages, &mut self.more);
         self.lists.collect(|visit| {
-            for line in pages.iter_mut().flat_map(|page| page.iter_mut()) {
+            for line in pages.lines_mut() {
                 visit(&mut line.list);
             }
             for segment in more.iter_mut().flatten() {
@@ -363,36 +345,16 @@ impl History {
 
     /// Bytes of memory held.
     pub(crate) fn memory(&self) -> usize {
-        self.pages.len() * size_of::<Page>()
+        self.pages.memory()
             + self.more.iter().map(|segments| segments.capacity() * size_of::<Segment>()).sum::<usize>()
             + self.lists.memory()
     }
 
-    // ---- pages and segments ------------------------------------------------------------------
-
-    #[inline]
-    fn page(&mut self, number: u64) -> usize {
-        match self.last {
-            Some((last, page)) if last == number => page as usize,
-            _ => self.find_page(number),
-        }
-    }
-
-    fn find_page(&mut self, number: u64) -> usize {
-        let page = *self.index.entry(number).or_insert_with(|| match self.free_pages.pop() {
-            Some(page) => page,
-            None => {
-                self.pages.push(Box::new([EMPTY_LINE; PAGE_LINES as usize]));
-                self.pages.len() as u32 - 1
-            }
-        });
-        self.last = Some((number, page));
-        page as usize
-    }
+    // ---- segments ----------------------------------------------------------------------------
 
     /// Moves the segments of a line into `into`; the line is empty afterwards.
-    fn take_segments(&mut self, page: usize, slot: usize, into: &mut Vec<Segment>) {
-        let line = std::mem::replace(&mut self.pages[page][slot], EMPTY_LINE);
+    fn take_segments(&mut self, place: Place, into: &mut Vec<Segment>) {
+        let line = std::mem::replace(&mut self.pages[place], EMPTY_LINE);
         if line.mask != 0 {
             into.push(line.first());
         }
@@ -402,7 +364,7 @@ impl History {
         }
     }
 
-    fn put_segments(&mut self, page: usize, slot: usize, segments: &[Segment]) {
+    fn put_segments(&mut self, place: Place, segments: &[Segment]) {
         let Some((&first, rest)) = segments.split_first() else { return };
         let more = if rest.is_empty() {
             0
@@ -414,7 +376,7 @@ impl History {
             self.more[at as usize].extend_from_slice(rest);
             at
         };
-        let line = &mut self.pages[page][slot];
+        let line = &mut self.pages[place];
         line.set_first(first);
         line.more = more;
     }

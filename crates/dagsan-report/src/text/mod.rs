@@ -122,8 +122,8 @@ fn at(report: &Report, place: &Place) -> String {
 
 /// A title, a snippet for each source with marks, and what follows. No newline at its end.
 ///
-/// Sources with a primary mark come first: the first one gives the block its place. What is said about a source whose
-/// text is not there becomes a note.
+/// Sources come in the order of their first marks: the first one gives the block its place. What is said about a source
+/// whose text is not there becomes a note.
 fn block(title: &Title<'_>, report: &Report, marks: &[Mark<'_>], footer: Vec<Element<'_>>) -> String {
     let level = Level::ERROR.with_name(title.name);
     let mut heading = level.primary_title(title.text);
@@ -132,10 +132,7 @@ fn block(title: &Title<'_>, report: &Report, marks: &[Mark<'_>], footer: Vec<Ele
     }
     let mut group = Group::with_title(heading);
     let mut sources: Vec<(usize, &Source)> = report.sources.iter().enumerate().collect();
-    let is_primary = |number| {
-        marks.iter().any(|mark| mark.place.source == number && matches!(mark.kind, AnnotationKind::Primary))
-    };
-    sources.sort_by_key(|&(number, _)| !is_primary(number));
+    sources.sort_by_key(|&(number, _)| marks.iter().position(|mark| mark.place.source == number));
     let (shown, hidden): (Vec<_>, Vec<_>) =
         sources.into_iter().partition(|(_, source)| !source.text().is_empty());
     for (number, source) in shown {

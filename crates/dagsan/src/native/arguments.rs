@@ -34,6 +34,7 @@ inside the program (key=value:…; help=1 lists them), DAGSAN_SOURCE for a check
     about = "Build and run Rust programs under DagSan, a determinacy sanitizer for task-parallel programs",
     override_usage = "cargo dagsan [OPTIONS] <COMMAND> [CARGO'S ARGUMENTS]",
     before_help = COMMANDS,
+    help_template = "{about}\n\n{usage-heading} {usage}\n\n{before-help}{all-args}{after-help}",
     after_help = exit::NATIVE_HELP,
     allow_external_subcommands = true,
     subcommand_required = true,
@@ -77,6 +78,8 @@ pub struct Passed {
     /// Are doctests asked for?
     pub doc: bool,
     pub help: bool,
+    /// The first of those that mean nothing to us.
+    pub other: Option<String>,
 }
 
 /// Options of cargo whose value may be the next argument.
@@ -162,7 +165,10 @@ impl Passed {
                 self.target_dir = value.map(PathBuf::from);
                 return false;
             }
-            _ => self.selects |= SELECTING.contains(&name),
+            _ => {
+                self.selects |= SELECTING.contains(&name);
+                self.other.get_or_insert_with(|| name.to_owned());
+            }
         }
         true
     }
@@ -207,6 +213,8 @@ mod tests {
         assert_eq!(passed.target_dir, Some(PathBuf::from("d")));
         assert_eq!(passed.manifest_path, Some(PathBuf::from("m/Cargo.toml")));
         assert_eq!(kept(&passed), "-q --profile=fast --color always --manifest-path m/Cargo.toml");
+        assert_eq!(passed.other, None);
+        assert_eq!(read(Action::Build, "-q -p x").other.as_deref(), Some("-p"));
         assert_eq!(read(Action::Build, "-r --target=x").target.as_deref(), Some("x"));
     }
 

@@ -52,10 +52,9 @@ pub fn run(arguments: &[OsString]) -> Result<u8> {
 }
 
 fn clean(passed: &Passed) -> Result<u8> {
-    ensure!(
-        passed.arguments.is_empty() || passed.manifest_path.is_some(),
-        "cargo dagsan clean takes no arguments but --target-dir and --manifest-path: it removes all that cargo dagsan has built"
-    );
+    if let Some(other) = &passed.other {
+        bail!("cargo dagsan clean removes all that cargo dagsan has built: leave out {other}");
+    }
     let directory = directory(passed)?;
     match fs::remove_dir_all(&directory) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -166,6 +165,7 @@ impl Build {
             runtime: self.runtime()?,
             wrapper: self.config.wrapper(),
             runner,
+            programs: self.directory.join(TARGET),
             findings,
             outcomes,
             environment: vec![

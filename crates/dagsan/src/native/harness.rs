@@ -323,7 +323,9 @@ impl<'a> Told<'a> {
             let _ = writeln!(out, "\n---- {name} output ----\n{}", ran.printed.trim_end());
         }
         match &ran.outcome.report {
-            Ok(report) if self.session.format == Format::Text && ran.word() != Word::Ok => {
+            // The line of the test has said it.
+            Ok(report) if matches!(report.verdict(), Verdict::RaceFree | Verdict::NotChecked) => {}
+            Ok(report) if self.session.format == Format::Text && self.session.output.is_none() => {
                 let _ = writeln!(out, "\n---- {name} dagsan ----\n{}", text::render(report).trim_end());
             }
             Ok(_) => {}

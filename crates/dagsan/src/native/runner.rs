@@ -11,15 +11,18 @@ use dagsan_findings::FINDINGS_FILE;
 use dagsan_report::{json, text};
 
 use crate::cli::Format;
-use crate::native::outcome::Outcome;
+use crate::native::outcome::{Outcome, program_code};
 use crate::native::session::{Action, Session};
 use crate::native::{findings, harness, status, wrapper};
 
 /// Runs a program and its arguments.
 pub fn run(session: &Session, program: &[OsString]) -> Result<u8> {
     let (executable, arguments) = program.split_first().context("there is no program to run")?;
-    let is_libtest = wrapper::libtest_mark(Path::new(executable)).exists();
-    let code = if session.action == Action::Test && is_libtest {
+    let path = std::path::absolute(executable).context("cannot tell the current directory")?;
+    let is_libtest = wrapper::libtest_mark(&path).exists();
+    let code = if !path.starts_with(&session.programs) {
+        run_unchecked(session, executable, arguments)?
+    } else if session.action == Action::Test && is_libtest {
         harness::run(session, executable, arguments)?
     } else {
         run_whole(session, executable, arguments)?
@@ -38,6 +41,20 @@ pub fn run_whole(session: &Session, executable: &OsStr, arguments: &[OsString]) 
     let outcome = Outcome::read(status, &file)?;
     show(session, &outcome)?;
     Ok(outcome.code)
+}
+
+/// Runs a program that was compiled for the host, without hooks: tests of a crate of macros.
+fn run_unchecked(session: &Session, executable: &OsStr, arguments: &[OsString]) -> Result<u8> {
+    if !session.quiet {
+        status::note(
+            &session.color,
+            &format!("{} is not checked: macros run in the compiler", executable.display()),
+        );
+    }
+    let file = findings::file(&session.findings, executable);
+    let mut command = command(session, executable, &file);
+    let status = command.args(arguments).status();
+    Ok(program_code(status.with_context(|| format!("cannot start {}", executable.display()))?))
 }
 
 /// The program, with the variables that the user's programs see, and behind the user's own runner.

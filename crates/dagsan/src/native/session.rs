@@ -50,6 +50,8 @@ pub struct Session {
     pub wrapper: Option<PathBuf>,
     /// The user's own runner, and its arguments.
     pub runner: Vec<String>,
+    /// Where programs for the target are built. Tests of macros run elsewhere, and are not checked.
+    pub programs: PathBuf,
     /// The directory of findings.
     pub findings: PathBuf,
     /// A file: the exit code of each program that was run, one per line.

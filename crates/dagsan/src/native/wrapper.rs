@@ -2,7 +2,8 @@
 //!
 //! cargo passes `--target` to what becomes part of the program, and not to build scripts and macros, since `cargo dagsan`
 //! always gives it a target. So the flags that put hooks into a crate go to the former only, and so does the
-//! variable that lets a stable rustc take them: build scripts that probe the compiler see what they always see.
+//! variable that lets a stable rustc take them. Build scripts that probe the compiler, through this wrapper and with the
+//! same target, must see what they always see: cargo alone asks rustc to announce the files that it writes.
 //!
 //! The task runtime and the detector are compiled without hooks. So are dynamic libraries, where nobody would
 //! answer them: what they do is not checked.
@@ -121,6 +122,8 @@ struct Call {
     crate_name: Option<String>,
     crate_types: Vec<String>,
     for_target: bool,
+    /// Is it cargo who asks for a crate, and not a build script?
+    announces: bool,
     test: bool,
     /// Asks, and compiles nothing.
     prints: bool,
@@ -166,6 +169,7 @@ impl Call {
                     value();
                     call.prints = true;
                 }
+                "--json" => call.announces |= value().split(',').any(|kind| kind == "artifacts"),
                 "--test" => call.test = true,
                 "-g" => call.debug_info = Some("2".to_owned()),
                 "-C" | "--codegen" => call.codegen(&value()),
@@ -207,6 +211,9 @@ impl Call {
         if self.prints {
             // What cargo asks about the target decides over `[target.'cfg(dagsan)'.dependencies]`.
             return Change { flags: vec!["--cfg=dagsan".into()], ..Change::default() };
+        }
+        if !self.announces {
+            return Change::default();
         }
         let mut change = Change { bootstrap: true, ..Change::default() };
         change.flags.extend(COMMON.map(OsString::from));
@@ -258,6 +265,10 @@ mod tests {
     use super::*;
 
     fn change(line: &str) -> Change {
+        probe(&format!("{line} --error-format=json --json=diagnostic-rendered-ansi,artifacts"))
+    }
+
+    fn probe(line: &str) -> Change {
         let arguments: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
         let runtime = Runtime { library: "r/libdagsan_rt.rlib".into(), directories: vec!["r/deps".into()] };
         Call::read(&arguments).change(&runtime)
@@ -277,6 +288,13 @@ mod tests {
         ] {
             assert_eq!(change(line), Change::default(), "{line}");
         }
+    }
+
+    #[test]
+    fn probes_of_build_scripts_see_the_compiler_as_it_is() {
+        let line = "--crate-name probe --crate-type lib --emit=metadata --target x src/probe.rs";
+        assert_eq!(probe(line), Change::default());
+        assert!(change(line).bootstrap);
     }
 
     #[test]

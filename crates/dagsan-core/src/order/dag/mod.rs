@@ -253,3 +253,104 @@ impl Order for Dag {
         Some(self.knowledge.visits())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::TaskKind;
+    use crate::structure::Structure;
+
+    const SYNC: SyncId = SyncId(5);
+
+    /// Two tasks in a finish, the first of which has touched memory.
+    struct Case {
+        structure: Structure,
+        dag: Dag,
+    }
+
+    impl Case {
+        fn new() -> Case {
+            let mut case = Case { structure: Structure::new(), dag: Dag::new(Isolation::Ordered) };
+            case.event(Event::FinishBegin { task: TaskId::MAIN });
+            for child in [TaskId(1), TaskId(2)] {
+                case.event(Event::Spawn { parent: TaskId::MAIN, child, kind: TaskKind::Async });
+            }
+            case.touch(0, TaskId(1));
+            case
+        }
+
+        fn event(&mut self, event: Event) {
+            self.dag.event(&self.structure.apply(event).unwrap()).unwrap();
+        }
+
+        fn touch(&mut self, id: u32, task: TaskId) {
+            let (isolated, quiescent, depth_first) = (false, false, false);
+            self.dag.now(&Strand { id: StrandId(id), task, isolated, locks: &[], quiescent, depth_first });
+        }
+
+        fn release(&mut self, task: u32, keep: bool) {
+            self.event(Event::Release { task: TaskId(task), sync: SYNC, keep });
+        }
+
+        fn acquire(&mut self, task: u32) {
+            self.event(Event::Acquire { task: TaskId(task), sync: SYNC });
+        }
+
+        fn kept(&self) -> usize {
+            self.dag.releases[&SYNC].len()
+        }
+    }
+
+    #[test]
+    fn releases_that_nobody_acquires_do_not_add_up() {
+        let mut case = Case::new();
+        for _ in 0..1000 {
+            case.release(1, true);
+            case.release(2, true);
+            assert!(case.kept() <= 16);
+        }
+        case.release(1, false);
+        assert_eq!(case.kept(), 1);
+    }
+
+    #[test]
+    fn a_chain_of_updates_keeps_the_last() {
+        let mut case = Case::new();
+        case.release(1, true);
+        for task in [2, 1, 2, 2, 1] {
+            case.acquire(task);
+            case.release(task, true);
+            assert_eq!(case.kept(), 1);
+        }
+    }
+
+    #[test]
+    fn who_looks_again_learns_nothing() {
+        let mut case = Case::new();
+        case.release(1, false);
+        case.acquire(2);
+        let known = case.dag.tasks[TaskId(2)].known;
+        assert_ne!(known, Known::NOTHING);
+        for _ in 0..100 {
+            case.acquire(2);
+        }
+        assert_eq!(case.dag.tasks[TaskId(2)].known, known);
+        case.touch(1, TaskId(1));
+        case.release(1, true);
+        case.acquire(2);
+        assert_ne!(case.dag.tasks[TaskId(2)].known, known, "there is something new to learn");
+    }
+
+    #[test]
+    fn releases_are_forgotten_at_a_quiescent_point() {
+        let mut case = Case::new();
+        case.release(1, true);
+        for task in [1, 2] {
+            case.event(Event::TaskEnd { task: TaskId(task) });
+        }
+        case.event(Event::FinishEnd { task: TaskId::MAIN });
+        assert!(case.dag.releases.is_empty());
+        case.release(0, true);
+        assert!(case.dag.releases.is_empty(), "whatever comes follows this one anyway");
+    }
+}

@@ -1,0 +1,232 @@
+//! The pages of the history: where the state of each line is.
+//!
+//! ```text
+//!   page number ─► cache (direct mapped) ─┬─► numbers[at] is that number?   ─► pages[at]
+//!                  else index (hash map) ─┘
+//!
+//!   pages   [ in use ……………………… | spare: emptied when they are taken ]
+//!   numbers [ in use ……………………… ]
+//! ```
+//!
+//! An entry of the cache is a guess, which the number of the page confirms: nothing has to be wiped when pages go.
+//! Clearing costs as much as was touched since the last time, and keeps memory for as much again.
+
+use std::ops::{Index, IndexMut};
+
+use rustc_hash::FxHashMap;
+
+use super::{EMPTY_LINE, Line};
+
+/// Lines per page: a page is 4 KiB of memory.
+pub(super) const PAGE_LINES: u64 = 64;
+type Page = [Line; PAGE_LINES as usize];
+
+const CACHE: usize = 256;
+/// So many pages are kept in any case.
+const SPARE: usize = 16;
+/// No page has this number: it would lie outside the address space.
+const NONE: u64 = u64::MAX;
+
+/// Where a line is: its page, and its place in the page.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    page: u32,
+    slot: u32,
+}
+
+impl Place {
+    /// The place of `line`, whose page is `page`.
+    #[inline]
+    pub(super) fn new(page: u32, line: u64) -> Place {
+        Place { page, slot: (line % PAGE_LINES) as u32 }
+    }
+}
+
+/// See the module's documentation.
+pub(super) struct Pages {
+    index: FxHashMap<u64, u32>,
+    cache: Box<[u32; CACHE]>,
+    /// Boxed, so that a growing history does not copy its pages.
+    #[expect(clippy::vec_box)]
+    pages: Vec<Box<Page>>,
+    /// The number of each page in use, or [`NONE`].
+    numbers: Vec<u64>,
+    /// Pages in use without a number; all their lines are empty.
+    free: Vec<u32>,
+}
+
+impl Pages {
+    pub(super) fn new() -> Pages {
+        Pages {
+            index: FxHashMap::default(),
+            cache: Box::new([0; CACHE]),
+            pages: Vec::new(),
+            numbers: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+
+    /// The place of a line, which is there from now on.
+    #[inline]
+    pub(super) fn place(&mut self, line: u64) -> Place {
+        let number = line / PAGE_LINES;
+        let page = match self.cached(number) {
+            Some(page) => page,
+            None => self.look_up(number),
+        };
+        Place::new(page, line)
+    }
+
+    /// The page of this number, if there is one.
+    pub(super) fn find(&self, number: u64) -> Option<u32> {
+        self.cached(number).or_else(|| self.index.get(&number).copied())
+    }
+
+    /// The numbers of the pages from `first` to `last`, of those that are there.
+    pub(super) fn between(&self, first: u64, last: u64) -> Vec<u64> {
+        // Walk the smaller of the two: the pages of the range or the pages there are.
+        if last - first >= self.index.len() as u64 {
+            self.index.keys().copied().filter(|number| (first..=last).contains(number)).collect()
+        } else {
+            (first..=last).filter(|number| self.index.contains_key(number)).collect()
+        }
+    }
+
+    #[inline]
+    fn cached(&self, number: u64) -> Option<u32> {
+        let guess = self.cache[number as usize % CACHE];
+        self.numbers.get(guess as usize).is_some_and(|&found| found == number).then_some(guess)
+    }
+
+    fn look_up(&mut self, number: u64) -> u32 {
+        let page = match self.index.get(&number) {
+            Some(&page) => page,
+            None => {
+                let page = self.free.pop().unwrap_or_else(|| self.take_spare());
+                self.numbers[page as usize] = number;
+                self.index.insert(number, page);
+                page
+            }
+        };
+        self.cache[number as usize % CACHE] = page;
+        page
+    }
+
+    /// An empty page more.
+    fn take_spare(&mut self) -> u32 {
+        const EMPTY_PAGE: Page = [EMPTY_LINE; PAGE_LINES as usize];
+        let page = self.numbers.len();
+        match self.pages.get_mut(page) {
+            Some(spare) => **spare = EMPTY_PAGE,
+            None => self.pages.push(Box::new(EMPTY_PAGE)),
+        }
+        self.numbers.push(NONE);
+        page as u32
+    }
+
+    /// Gives back the page of this number, which is empty.
+    pub(super) fn remove(&mut self, number: u64) {
+        if let Some(page) = self.index.remove(&number) {
+            self.numbers[page as usize] = NONE;
+            self.free.push(page);
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        let used = self.numbers.len();
+        if used == 0 {
+            return;
+        }
+        self.pages.truncate((2 * used).max(SPARE));
+        self.numbers.clear();
+        self.free.clear();
+        // To clear a map costs as much as it could hold.
+        if self.index.capacity() > 8 * used.max(SPARE) {
+            self.index = FxHashMap::default();
+        } else {
+            self.index.clear();
+        }
+    }
+
+    /// All lines.
+    pub(super) fn lines_mut(&mut self) -> impl Iterator<Item = &mut Line> {
+        let used = self.numbers.len();
+        self.pages[..used].iter_mut().flat_map(|page| page.iter_mut())
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        self.pages.len() * size_of::<Page>() + self.numbers.capacity() * size_of::<u64>()
+    }
+}
+
+impl Index<Place> for Pages {
+    type Output = Line;
+
+    #[inline]
+    fn index(&self, place: Place) -> &Line {
+        &self.pages[place.page as usize][place.slot as usize]
+    }
+}
+
+impl IndexMut<Place> for Pages {
+    #[inline]
+    fn index_mut(&mut self, place: Place) -> &mut Line {
+        &mut self.pages[place.page as usize][place.slot as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Marks a line by its mask.
+    fn mark(pages: &mut Pages, line: u64) {
+        let place = pages.place(line);
+        pages[place].mask = line + 1;
+    }
+
+    fn marked(pages: &mut Pages, line: u64) -> bool {
+        let place = pages.place(line);
+        pages[place].mask == line + 1
+    }
+
+    #[test]
+    fn lines_are_found_again_in_the_cache_or_not() {
+        let mut pages = Pages::new();
+        let lines: Vec<u64> = (0..3000).map(|i| i * i * 7).chain([u64::MAX / 64]).collect();
+        lines.iter().for_each(|&line| mark(&mut pages, line));
+        assert!(lines.iter().all(|&line| marked(&mut pages, line)));
+    }
+
+    #[test]
+    fn what_was_cleared_or_removed_is_empty() {
+        let mut pages = Pages::new();
+        for round in 0..3 {
+            for line in 0..1000 {
+                assert!(!marked(&mut pages, line), "round {round}");
+                mark(&mut pages, line);
+            }
+            pages.clear();
+            assert!(pages.find(0).is_none() && pages.between(0, 100).is_empty());
+        }
+        mark(&mut pages, 0);
+        let place = pages.place(0);
+        pages[place] = EMPTY_LINE;
+        pages.remove(0);
+        assert!(pages.find(0).is_none());
+        assert!(!marked(&mut pages, PAGE_LINES), "the page is used again, for another number");
+        assert_eq!(pages.find(1), Some(0));
+    }
+
+    #[test]
+    fn memory_follows_use() {
+        let mut pages = Pages::new();
+        (0..10_000).for_each(|page| mark(&mut pages, page * PAGE_LINES));
+        let much = pages.memory();
+        for _ in 0..3 {
+            pages.clear();
+            mark(&mut pages, 0);
+        }
+        assert!(pages.memory() < much / 4 && pages.index.capacity() < 1000);
+    }
+}

@@ -3,7 +3,8 @@
 use dagsan_core::AccessKind;
 use dagsan_core::order::default_engine;
 
-use crate::model::{Detail, End, Join, Place, Race, Report, Side, Source, Task};
+use crate::model::{Detail, End, Join, Race, Report, Side, Task};
+use crate::source::{Place, Source};
 
 /// A program with a missing get.
 pub const MISSING_GET: &str = "\

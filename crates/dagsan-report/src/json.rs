@@ -15,7 +15,8 @@ use std::collections::HashSet;
 
 use serde::Serialize;
 
-use crate::model::{Blocked, Diagnostic, End, Frame, Native, Place, Report, Side, Source, Stats, Witness};
+use crate::model::{Blocked, Diagnostic, End, Frame, Native, Report, Side, Stats, Witness};
+use crate::source::{Place, Source};
 use crate::text;
 
 #[derive(Serialize)]

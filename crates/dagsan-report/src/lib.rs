@@ -11,10 +11,12 @@ pub mod graph;
 pub mod json;
 mod model;
 pub mod native;
+mod source;
 pub mod symbols;
 pub mod text;
 
 pub use model::{
-    Blocked, Detail, Diagnostic, End, Expectation, Exploration, Failure, Frame, Join, Native, OUTPUT, Place,
-    Race, Report, Side, Source, Stats, Task, Threads, Verdict, Witness,
+    Blocked, Detail, Diagnostic, End, Expectation, Exploration, Failure, Frame, Join, Native, OUTPUT, Race,
+    Report, Side, Stats, Task, Threads, Verdict, Witness,
 };
+pub use source::{Place, Source};

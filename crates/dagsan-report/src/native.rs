@@ -13,9 +13,8 @@ use dagsan_core::order;
 use dagsan_findings as findings;
 use dagsan_findings::{Findings, Kind, Memory, TaskKind};
 
-use crate::model::{
-    Blocked, Detail, End, Frame, Join, Native, Place, Race, Report, Side, Source, Task, Threads,
-};
+use crate::model::{Blocked, Detail, End, Frame, Join, Native, Race, Report, Side, Task, Threads};
+use crate::source::{Place, Source};
 use crate::symbols::{Symbol, Symbols};
 
 /// Why findings cannot be shown.

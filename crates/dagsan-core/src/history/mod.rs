@@ -17,7 +17,8 @@
 //! covers is dropped: if `a` precedes `b`, and all that conflicts with `a` conflicts with `b`, then
 //! whatever later is parallel to `a` is parallel to `b` too, for a path from `b` would be one from `a`.
 //! So per byte no race is missed, and all that are found are races. Once a byte is racy, not every
-//! further race on it is found.
+//! further race on it is found. Two accesses conflict if one writes, not both are atomic, and the locks of their
+//! strands do not keep them apart: a plain write without locks is alone in covering whatever it follows.
 //!
 //! Finding out whether a reader can be dropped costs a query, and keeping it is never wrong: only
 //! the latest is asked about, and all of them whenever their number has doubled. Then also those that

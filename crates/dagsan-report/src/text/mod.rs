@@ -17,7 +17,8 @@ use std::fmt::Write as _;
 use annotate_snippets::{Annotation, AnnotationKind, Element, Group, Level, Renderer, Snippet};
 use anstyle::{AnsiColor, Style};
 
-use crate::model::{Blocked, Diagnostic, End, Place, Report, Source, Verdict};
+use crate::model::{Blocked, Diagnostic, End, Report, Verdict};
+use crate::source::{Place, Source};
 
 /// So many tasks of a deadlock are shown.
 const SHOWN_BLOCKED: usize = 8;

@@ -9,7 +9,8 @@ use std::collections::HashMap;
 use annotate_snippets::{Element, Level};
 use dagsan_core::AccessKind;
 
-use crate::model::{Detail, OUTPUT, Place, Race, Report, Side, Witness, distinct};
+use crate::model::{Detail, OUTPUT, Race, Report, Side, Witness, distinct};
+use crate::source::Place;
 use crate::text::verdict::{SHOWN_LOCATIONS, count, list};
 use crate::text::{Mark, advice, at, block, stack, title};
 

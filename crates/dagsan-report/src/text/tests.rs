@@ -7,9 +7,8 @@ use dagsan_core::order::{Isolation, Visits};
 use expect_test::{Expect, expect};
 
 use crate::fixture::{MISSING_GET, missing_get, place, race, report, task};
-use crate::model::{
-    Blocked, Diagnostic, End, Exploration, Failure, Join, Report, Source, Stats, Verdict, Witness,
-};
+use crate::model::{Blocked, Diagnostic, End, Exploration, Failure, Join, Report, Stats, Verdict, Witness};
+use crate::source::Source;
 
 fn check(report: &Report, expected: Expect) {
     let text = crate::text::render(report);

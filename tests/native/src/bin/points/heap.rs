@@ -1,0 +1,238 @@
+//! Memory of the heap comes back as something else: the block that a task frees is what its sibling gets.
+
+use std::alloc::Layout;
+use std::hint::black_box;
+use std::ptr;
+
+use dagsan_task::finish;
+
+use crate::Point;
+use crate::shared::{Pointer, Shared, load, siblings, spawn, store};
+
+pub const POINTS: &[Point] = points![
+    heap_box,
+    heap_calloc,
+    heap_growth,
+    heap_aligned,
+    heap_malloc,
+    heap_realloc,
+    heap_large,
+    heap_mapped,
+    heap_strings,
+    heap_freed_by_another_task,
+    heap_free_and_read,
+    heap_read_and_free,
+    heap_free_and_write,
+    heap_realloc_and_read,
+    heap_unmap_and_read,
+    heap_freed_after_join,
+];
+
+// expect: race-free
+// expect heap=0: race
+fn heap_box() {
+    siblings(|| {
+        let block = black_box(Box::new(Shared::new(1u64)));
+        store!(block, 2);
+    });
+}
+
+// expect: race-free
+// expect heap=0: race
+fn heap_calloc() {
+    siblings(|| {
+        let mut block = vec![0u32; black_box(300)];
+        black_box(&mut block)[299] = 1;
+    });
+}
+
+// expect: race-free
+// expect heap=0: race
+fn heap_growth() {
+    siblings(|| {
+        let mut grows = Vec::new();
+        for i in 0..black_box(2000u64) {
+            grows.push(i);
+        }
+        black_box(&grows);
+    });
+}
+
+// expect: race-free
+// expect heap=0: race
+fn heap_aligned() {
+    siblings(|| {
+        let Ok(layout) = Layout::from_size_align(black_box(5000), 4096) else { return };
+        // SAFETY: the layout is not empty; the block is written within its bounds, and freed once, as it was allocated.
+        unsafe {
+            let block = std::alloc::alloc(layout);
+            assert!(block.addr().is_multiple_of(4096));
+            block.add(4999).write(1);
+            std::alloc::dealloc(block, layout);
+        }
+    });
+}
+
+// expect: race-free
+// expect heap=0: race
+fn heap_malloc() {
+    siblings(|| {
+        // SAFETY: the block is written within its bounds, and freed once.
+        unsafe {
+            let block: *mut u64 = libc::malloc(black_box(800)).cast();
+            block.add(99).write(1);
+            libc::free(block.cast());
+        }
+    });
+}
+
+// expect: race-free
+// expect heap=0: race
+fn heap_realloc() {
+    siblings(|| {
+        // SAFETY: each block is written within its bounds, and the last one is freed once.
+        unsafe {
+            let block: *mut u8 = libc::malloc(black_box(40)).cast();
+            block.write(1);
+            let block: *mut u8 = libc::realloc(block.cast(), black_box(4000)).cast();
+            block.add(3999).write(2);
+            let block: *mut u8 = libc::realloc(block.cast(), black_box(100)).cast();
+            block.add(99).write(3);
+            libc::free(block.cast());
+        }
+    });
+}
+
+/// The allocator maps blocks of this size one by one, and gives them back to the system.
+// expect: race-free
+// expect heap=0: race
+fn heap_large() {
+    siblings(|| {
+        let mut block = vec![1u8; black_box(3 << 20)];
+        black_box(&mut block)[2 << 20] = 2;
+    });
+}
+
+// expect: race-free
+// expect heap=0: race
+fn heap_mapped() {
+    // The system need not take the address that it is asked for, but does if it is free: this one is.
+    let size = 1 << 16;
+    let wanted = Pointer(map(ptr::null_mut(), size));
+    // SAFETY: the memory is unmapped once, and was not used.
+    assert_eq!(unsafe { libc::munmap(wanted.at().cast(), size) }, 0);
+    siblings(|| {
+        let block = map(wanted.at(), size);
+        assert_eq!(block, wanted.at());
+        // SAFETY: new memory, which is written within its bounds and unmapped once.
+        unsafe {
+            block.add(5000).write(1);
+            assert_eq!(libc::munmap(block.cast(), size), 0);
+        }
+    });
+}
+
+/// New memory, at the address if that is free.
+fn map(wanted: *mut u8, size: usize) -> *mut u8 {
+    let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    // SAFETY: whatever the address, it is a wish.
+    let block = unsafe { libc::mmap(wanted.cast(), size, access, flags, -1, 0) };
+    assert_ne!(block, libc::MAP_FAILED);
+    block.cast()
+}
+
+/// What programs do all the time.
+// expect: race-free
+// expect heap=0: race
+fn heap_strings() {
+    siblings(|| {
+        let mut words: Vec<String> = (0..black_box(30)).map(|i| format!("word {i}")).collect();
+        words.sort();
+        let text = words.join(", ");
+        assert!(black_box(text).starts_with("word 0, word 1, word 10"));
+    });
+}
+
+/// The parent frees what its child has made, after it has waited for it.
+// expect: race-free
+// expect heap=0: race
+fn heap_freed_by_another_task() {
+    siblings(|| {
+        let block = Shared::new(None);
+        finish(|scope| {
+            let block = &block;
+            spawn!(scope, store!(block, Some(Box::new(black_box([7u8; 200])))));
+        });
+        // SAFETY: the task that has made it has ended.
+        let block = unsafe { (*block.at()).take() };
+        assert!(block.is_some_and(|bytes| black_box(bytes)[199] == 7));
+    });
+}
+
+// expect: race free/read on 8 bytes of other by 1/2
+fn heap_free_and_read() {
+    let block = black_box(vec![1u64; 4]);
+    let inside = Pointer(block.as_ptr().cast_mut());
+    let owner = Shared::new(Some(block));
+    finish(|scope| {
+        let owner = &owner;
+        // SAFETY: nobody else looks at the owner.
+        spawn!(scope, drop(unsafe { (*owner.at()).take() })); // race (1)
+        // The block is free: nothing but this program uses it so soon again, and it only reads.
+        spawn!(scope, load!(inside)); // race (2)
+    });
+}
+
+// expect: race read/free on 8 bytes of heap by 1/2
+fn heap_read_and_free() {
+    let block = black_box(vec![1u64; 4]);
+    let inside = Pointer(block.as_ptr().cast_mut());
+    finish(|scope| {
+        spawn!(scope, load!(inside)); // race (1)
+        spawn!(scope, drop(block)); // race (2)
+    });
+}
+
+// expect: race write/free on 1 bytes of heap by 1/2
+fn heap_free_and_write() {
+    // SAFETY: any size will do.
+    let block = Pointer(unsafe { libc::malloc(black_box(100)) }.cast::<u8>());
+    finish(|scope| {
+        spawn!(scope, store!(block, 1)); // race (1)
+        // SAFETY: the block is freed once.
+        spawn!(scope, unsafe { libc::free(block.at().cast()) }); // race (2)
+    });
+}
+
+// expect: race read/free on 8 bytes of heap by 1/2
+fn heap_realloc_and_read() {
+    let mut grows: Vec<u64> = black_box(Vec::with_capacity(4));
+    grows.extend([1, 2, 3, 4]);
+    let inside = Pointer(grows.as_mut_ptr());
+    finish(|scope| {
+        spawn!(scope, load!(inside)); // race (1)
+        spawn!(scope, grows.reserve(1000); black_box(&grows);); // race (2)
+    });
+}
+
+// expect: race read/free on 1 bytes of other by 1/2
+fn heap_unmap_and_read() {
+    let block = Pointer(map(ptr::null_mut(), 4096));
+    finish(|scope| {
+        spawn!(scope, load!(block)); // race (1)
+        // SAFETY: the memory is unmapped once.
+        spawn!(scope, assert_eq!(unsafe { libc::munmap(block.at().cast(), 4096) }, 0)); // race (2)
+    });
+}
+
+// expect: race-free
+fn heap_freed_after_join() {
+    let block = black_box(vec![1u64; 400]);
+    finish(|scope| {
+        let half = &block[..200];
+        spawn!(scope, black_box(half.iter().sum::<u64>()));
+        let half = &block[200..];
+        spawn!(scope, black_box(half.iter().sum::<u64>()));
+    });
+    drop(block);
+}

@@ -1,0 +1,73 @@
+//! Small programs for the native runtime, each with one point: `points NAME` runs one, `points --list` names them.
+//!
+//! What is expected of a point stands above its function, and the tests in `crates/dagsan/tests/native` read it there:
+//!
+//! ```text
+//! // expect: race-free                    no race, for all schedules
+//! // expect: race-free, up to locks       and what the verdict depends on: locks, atomics
+//! // expect: not checked                  there were no tasks
+//! // expect: race write/atomic read on 8 bytes of heap by 1/2
+//! //                │     │               │          │    └ the tasks
+//! //                │     │               │          └ heap, stack, static, other
+//! //                │     │               └ how many bytes race in all
+//! //                └─────┴ what the two do: read, write, free; atomic
+//! // expect: race                         some race
+//! // expect heap=0: race                  the same with DAGSAN_OPTIONS
+//! ```
+//!
+//! The first accesses of its races are on the lines with `// race (1)`, the second ones on those with `// race (2)`.
+
+use std::process::ExitCode;
+
+/// A list of points, from the functions' names.
+macro_rules! points {
+    ($($name:ident),* $(,)?) => {
+        &[$((stringify!($name), $name as fn())),*]
+    };
+}
+
+mod accesses;
+mod atomics;
+mod behaviours;
+mod heap;
+mod locks;
+mod once;
+mod order;
+mod ranges;
+mod shared;
+mod stacks;
+mod thread_locals;
+
+/// A name, and what it runs.
+type Point = (&'static str, fn());
+
+/// Those with their expectations above them.
+const POINTS: [&[Point]; 9] = [
+    accesses::POINTS,
+    atomics::POINTS,
+    heap::POINTS,
+    locks::POINTS,
+    once::POINTS,
+    order::POINTS,
+    ranges::POINTS,
+    stacks::POINTS,
+    thread_locals::POINTS,
+];
+
+fn main() -> ExitCode {
+    let wanted = std::env::args().nth(1).unwrap_or_default();
+    if wanted == "--list" {
+        POINTS.into_iter().flatten().for_each(|(name, _)| println!("{name}"));
+        return ExitCode::SUCCESS;
+    }
+    match POINTS.into_iter().flatten().chain(behaviours::BEHAVIOURS).find(|(name, _)| *name == wanted) {
+        Some((_, run)) => {
+            run();
+            ExitCode::SUCCESS
+        }
+        None => {
+            eprintln!("there is no point `{wanted}`: `points --list` names them");
+            ExitCode::from(64)
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Memory that tasks share without asking, and helpers to start tasks.
+//!
+//! Tasks of dagsan-task run on one thread, one at a time. So what the points do with this memory is never a data race of
+//! the language, whatever DagSan has to say about other schedules.
+
+use std::cell::UnsafeCell;
+
+use dagsan_task::finish;
+
+/// A value that everybody may change.
+#[derive(Default)]
+pub struct Shared<T: ?Sized>(UnsafeCell<T>);
+
+// SAFETY: the tasks of a point run on one thread; points that start threads give them nothing of this type.
+unsafe impl<T: ?Sized> Sync for Shared<T> {}
+// SAFETY: as above.
+unsafe impl<T: ?Sized> Send for Shared<T> {}
+
+impl<T> Shared<T> {
+    pub const fn new(value: T) -> Shared<T> {
+        Shared(UnsafeCell::new(value))
+    }
+}
+
+impl<T: ?Sized> Shared<T> {
+    /// Where the value is.
+    #[inline(always)]
+    pub const fn at(&self) -> *mut T {
+        self.0.get()
+    }
+}
+
+/// A pointer that may go to other tasks.
+pub struct Pointer<T>(pub *mut T);
+
+impl<T> Clone for Pointer<T> {
+    fn clone(&self) -> Pointer<T> {
+        *self
+    }
+}
+
+impl<T> Copy for Pointer<T> {}
+
+// SAFETY: as for `Shared`.
+unsafe impl<T> Send for Pointer<T> {}
+// SAFETY: as for `Shared`.
+unsafe impl<T> Sync for Pointer<T> {}
+
+impl<T> Pointer<T> {
+    /// Closures capture the whole, not the field.
+    #[inline(always)]
+    pub fn at(self) -> *mut T {
+        self.0
+    }
+}
+
+/// Reads what is `at()` a place, with one access; it counts as made where the macro is used.
+#[collapse_debuginfo(yes)]
+macro_rules! load {
+    ($place:expr) => {
+        std::hint::black_box(
+            // SAFETY: the memory is alive, and no other thread uses it.
+            unsafe { *$place.at() },
+        )
+    };
+}
+
+/// Writes what is `at()` a place.
+#[collapse_debuginfo(yes)]
+macro_rules! store {
+    ($place:expr, $value:expr) => {{
+        let value = $value;
+        // SAFETY: the memory is alive, and no other thread uses it.
+        unsafe { *$place.at() = value };
+    }};
+}
+
+/// Starts a task in a scope; what the last expression gives is dropped.
+#[collapse_debuginfo(yes)]
+macro_rules! spawn {
+    ($scope:expr, $($body:tt)*) => {
+        $scope.spawn(move |_| {
+            _ = { $($body)* };
+        })
+    };
+}
+
+pub(crate) use {load, spawn, store};
+
+/// Three parallel tasks that do the same, one after the other in this run.
+pub fn siblings(body: impl Fn() + Send + Sync) {
+    let body = &body;
+    finish(|scope| {
+        for _ in 0..3 {
+            scope.spawn(move |_| body());
+        }
+    });
+}

@@ -57,7 +57,7 @@ fn run(task: Task) -> Result<()> {
     let root = repository_root()?;
     match task {
         Task::Test(args) => test::run(&root, args),
-        Task::Bench(bench) => bench::run(&bench),
+        Task::Bench(bench) => bench::run(&root, &bench),
         Task::Fuzz(args) => fuzz::run(&args),
         Task::FuzzLanguage(args) => fuzz::language::run(&args),
         Task::Judge(args) => judge::run(&args),

@@ -2,11 +2,13 @@
 
 mod history;
 mod lang;
+pub mod native;
 mod order;
 mod papers;
 mod script;
 mod shapes;
 
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, ensure};
@@ -21,6 +23,8 @@ pub enum Bench {
     History(history::Args),
     /// The task language: operations per second, and the slowdown by checks.
     Lang(lang::Args),
+    /// Native programs: the check's cost beside the plain program and ThreadSanitizer.
+    Native(native::Args),
     /// The tables of papers 002 and 003, their figures beside ours.
     Papers(papers::Args),
 }
@@ -29,10 +33,11 @@ pub enum Bench {
 const KEEP_MEMORY: [(&str, &str); 2] =
     [("MALLOC_MMAP_THRESHOLD_", "17179869184"), ("MALLOC_TRIM_THRESHOLD_", "17179869184")];
 
-/// Runs a benchmark, in a process that keeps its memory. Otherwise every run would pay for new pages, which
+/// Runs a benchmark; one that runs inside this process, in a process that keeps its memory. Otherwise every run would pay for new pages, which
 /// may cost more than what is measured and never costs the same; the best of several runs has them.
-pub fn run(bench: &Bench) -> anyhow::Result<()> {
-    if KEEP_MEMORY.iter().any(|(name, _)| std::env::var_os(name).is_none()) {
+pub fn run(root: &Path, bench: &Bench) -> anyhow::Result<()> {
+    let elsewhere = matches!(bench, Bench::Native(_));
+    if !elsewhere && KEEP_MEMORY.iter().any(|(name, _)| std::env::var_os(name).is_none()) {
         let program = std::env::current_exe().context("cannot find xtask itself")?;
         let status = Command::new(program).args(std::env::args_os().skip(1)).envs(KEEP_MEMORY).status();
         ensure!(status.context("cannot start xtask again")?.success(), "the benchmark failed");
@@ -43,5 +48,6 @@ pub fn run(bench: &Bench) -> anyhow::Result<()> {
         Bench::History(args) => history::run(args),
         Bench::Lang(args) => lang::run(args),
         Bench::Papers(args) => papers::run(args),
+        Bench::Native(args) => native::run(root, args),
     }
 }

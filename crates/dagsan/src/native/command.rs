@@ -14,8 +14,9 @@ use crate::exit::Code;
 use crate::native::arguments::{Command, Own, Passed};
 use crate::native::config::{Config, Metadata, TARGET, cargo, check_host};
 use crate::native::outcome::program_code;
+use crate::native::runtime::{self, Hooks};
 use crate::native::session::{Action, Runtime, Session, VARIABLE};
-use crate::native::{RUNNER, findings, runtime, status, wrapper};
+use crate::native::{RUNNER, findings, status, wrapper};
 
 /// The directory in the target directory.
 const DIRECTORY: &str = "dagsan";
@@ -45,7 +46,7 @@ pub fn run(arguments: &[OsString]) -> Result<u8> {
         Some(action) => Build::new(own, passed)?.run(action),
         None if name == "clean" => clean(&passed),
         None => {
-            Build::new(own, passed)?.runtime()?;
+            Build::new(own, passed)?.runtime(Action::Build)?;
             Ok(Code::Clean.number())
         }
     }
@@ -93,8 +94,12 @@ impl Build {
         Ok(Build { own, passed, config, directory, color })
     }
 
-    fn runtime(&self) -> Result<Runtime> {
-        runtime::build(&self.directory.join("runtime"), &self.color, self.passed.quiet)
+    fn runtime(&self, action: Action) -> Result<Runtime> {
+        let hooks = match self.passed.optimised_profile(action) {
+            Some(_) => Hooks::Inlined,
+            None => Hooks::Called,
+        };
+        runtime::build(&self.directory.join("runtime"), hooks, &self.color, self.passed.quiet)
     }
 
     fn run(&self, action: Action) -> Result<u8> {
@@ -162,7 +167,7 @@ impl Build {
         };
         Ok(Session {
             action,
-            runtime: self.runtime()?,
+            runtime: self.runtime(action)?,
             wrapper: self.config.wrapper(),
             runner,
             programs: self.directory.join(TARGET),

@@ -1,8 +1,11 @@
 //! Builds the runtime that goes into every checked program, from DagSan's own sources.
 //!
 //! It must come from the compiler that compiles the program, so it is built by cargo in the user's directory, with the
-//! toolchain that holds there. It is an rlib with bitcode, so that an optimised program can have its hooks inlined. All
-//! its crates carry a mark in their identity, or rustc could take its serde for the user's.
+//! toolchain that holds there. All its crates carry a mark in their identity, or rustc could take its serde for the
+//! user's.
+//!
+//! There are two, which differ in their hooks. A program that is linked with fat LTO gets them inlined; in any other
+//! they are called, and then shorter ones are better.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -28,8 +31,20 @@ const PROFILE: [&str; 5] = [
     "profile.release.panic='unwind'",
 ];
 
-/// Builds it in `directory`, if it is not there and up to date.
-pub fn build(directory: &Path, color: &str, quiet: bool) -> Result<Runtime> {
+/// How hooks get into the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hooks {
+    Inlined,
+    Called,
+}
+
+/// Builds it under `directory`, if it is not there and up to date.
+pub fn build(directory: &Path, hooks: Hooks, color: &str, quiet: bool) -> Result<Runtime> {
+    let (name, features) = match hooks {
+        Hooks::Inlined => ("inlined", "inline-hooks"),
+        Hooks::Called => ("called", ""),
+    };
+    let directory = &directory.join(name);
     let manifest = source()?.join("Cargo.toml");
     let release = directory.join(TARGET).join("release");
     let library = release.join("libdagsan_rt.rlib");
@@ -38,6 +53,7 @@ pub fn build(directory: &Path, color: &str, quiet: bool) -> Result<Runtime> {
     }
     let mut command = cargo();
     command.args(["build", "--quiet", "--release", "--package=dagsan-rt", "--target", TARGET]);
+    command.args(["--features", features]);
     command.arg("--manifest-path").arg(&manifest).arg("--target-dir").arg(directory);
     for setting in PROFILE {
         command.args(["--config", setting]);

@@ -36,9 +36,11 @@ const COMMON: [&str; 6] = [
 ];
 
 /// For crates that get hooks.
-const HOOKS: [&str; 4] = [
+const HOOKS: [&str; 5] = [
     "-Zsanitizer=thread",
     "-Zexternal-clangrt",
+    // Without optimisation, rustc would take what the standard library has compiled for itself, without hooks.
+    "-Zshare-generics=off",
     "-Cllvm-args=-tsan-instrument-func-entry-exit=0",
     // LLVM puts no hooks on accesses of more than 16 bytes.
     "-Ctarget-feature=-avx",

@@ -196,6 +196,11 @@ impl<C: Consumer> Stream<C> {
         &self.structure
     }
 
+    /// The running strand of `task`, if it has touched memory.
+    pub fn strand(&self, task: TaskId) -> Option<StrandId> {
+        self.structure.strand_of(task)
+    }
+
     /// How many strands have touched memory.
     pub fn strand_count(&self) -> u32 {
         self.next_strand

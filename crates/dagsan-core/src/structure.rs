@@ -198,6 +198,11 @@ impl Structure {
         &mut self.tasks[task].strand
     }
 
+    /// The running strand of a task, if it has one.
+    pub(crate) fn strand_of(&self, task: TaskId) -> Option<StrandId> {
+        self.tasks[task].strand
+    }
+
     fn check_known(&self, task: TaskId) -> Result<(), Error> {
         if task.0 < self.tasks.next() { Ok(()) } else { Err(Error::UnknownTask(task)) }
     }

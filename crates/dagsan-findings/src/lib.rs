@@ -116,6 +116,10 @@ pub struct Side {
     pub task: u32,
     /// Its call stack, in [`Findings::stacks`].
     pub stack: usize,
+    /// Is it the call stack of an access nearby? The strand accessed the same 64 bytes from several places, and which
+    /// it was for these is forgotten.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub nearby: bool,
 }
 
 /// What an access does.
@@ -265,7 +269,9 @@ pub enum Error {
         error: serde_json::Error,
     },
     /// Another version wrote it.
-    #[error("{path} was written by another version of dagsan (format {found}, not {VERSION}): build the program again")]
+    #[error(
+        "{path} was written by another version of dagsan (format {found}, not {VERSION}): build the program again"
+    )]
     Version {
         /// The file.
         path: PathBuf,

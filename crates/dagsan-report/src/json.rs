@@ -140,6 +140,8 @@ struct JsonAccess<'a> {
     free: bool,
     atomic: bool,
     locked: bool,
+    /// Is it the place of an access to bytes nearby?
+    nearby: bool,
     /// The innermost frame first.
     stack: Vec<JsonFrame<'a>>,
     /// Does the stack go up to the start of the task?
@@ -339,6 +341,7 @@ fn side<'a>(report: &'a Report, side: &'a Side) -> JsonSide<'a> {
         free: side.detail.free,
         atomic: side.detail.atomic,
         locked: side.detail.locked,
+        nearby: side.detail.nearby,
         stack: side.detail.stack.iter().map(frame).collect(),
         complete: side.detail.complete,
     });

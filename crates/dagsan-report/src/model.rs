@@ -61,6 +61,8 @@ pub struct Detail {
     pub atomic: bool,
     /// Was a lock held?
     pub locked: bool,
+    /// Is the place that of an access to bytes nearby, because that of these was forgotten?
+    pub nearby: bool,
     /// How it came to be, the innermost frame first.
     pub stack: Vec<Frame>,
     /// Does the stack go up to the start of the task?

@@ -190,6 +190,7 @@ impl Reader<'_> {
                 free: side.kind == Kind::Free,
                 atomic: side.atomic,
                 locked: side.locked,
+                nearby: side.nearby,
                 stack,
                 complete: self.findings.stacks.get(side.stack).is_some_and(|stack| stack.complete),
             },

@@ -164,11 +164,91 @@ macro_rules! width {
     };
 }
 
-width!(u8, AtomicU8, 1, __tsan_atomic8_load, __tsan_atomic8_store, __tsan_atomic8_exchange, __tsan_atomic8_compare_exchange_val, __tsan_atomic8_compare_exchange_strong, __tsan_atomic8_compare_exchange_weak, __tsan_atomic8_fetch_add, __tsan_atomic8_fetch_sub, __tsan_atomic8_fetch_and, __tsan_atomic8_fetch_or, __tsan_atomic8_fetch_xor, __tsan_atomic8_fetch_nand);
-width!(u16, AtomicU16, 2, __tsan_atomic16_load, __tsan_atomic16_store, __tsan_atomic16_exchange, __tsan_atomic16_compare_exchange_val, __tsan_atomic16_compare_exchange_strong, __tsan_atomic16_compare_exchange_weak, __tsan_atomic16_fetch_add, __tsan_atomic16_fetch_sub, __tsan_atomic16_fetch_and, __tsan_atomic16_fetch_or, __tsan_atomic16_fetch_xor, __tsan_atomic16_fetch_nand);
-width!(u32, AtomicU32, 4, __tsan_atomic32_load, __tsan_atomic32_store, __tsan_atomic32_exchange, __tsan_atomic32_compare_exchange_val, __tsan_atomic32_compare_exchange_strong, __tsan_atomic32_compare_exchange_weak, __tsan_atomic32_fetch_add, __tsan_atomic32_fetch_sub, __tsan_atomic32_fetch_and, __tsan_atomic32_fetch_or, __tsan_atomic32_fetch_xor, __tsan_atomic32_fetch_nand);
-width!(u64, AtomicU64, 8, __tsan_atomic64_load, __tsan_atomic64_store, __tsan_atomic64_exchange, __tsan_atomic64_compare_exchange_val, __tsan_atomic64_compare_exchange_strong, __tsan_atomic64_compare_exchange_weak, __tsan_atomic64_fetch_add, __tsan_atomic64_fetch_sub, __tsan_atomic64_fetch_and, __tsan_atomic64_fetch_or, __tsan_atomic64_fetch_xor, __tsan_atomic64_fetch_nand);
-width!(u128, Atomic128, 16, __tsan_atomic128_load, __tsan_atomic128_store, __tsan_atomic128_exchange, __tsan_atomic128_compare_exchange_val, __tsan_atomic128_compare_exchange_strong, __tsan_atomic128_compare_exchange_weak, __tsan_atomic128_fetch_add, __tsan_atomic128_fetch_sub, __tsan_atomic128_fetch_and, __tsan_atomic128_fetch_or, __tsan_atomic128_fetch_xor, __tsan_atomic128_fetch_nand);
+width!(
+    u8,
+    AtomicU8,
+    1,
+    __tsan_atomic8_load,
+    __tsan_atomic8_store,
+    __tsan_atomic8_exchange,
+    __tsan_atomic8_compare_exchange_val,
+    __tsan_atomic8_compare_exchange_strong,
+    __tsan_atomic8_compare_exchange_weak,
+    __tsan_atomic8_fetch_add,
+    __tsan_atomic8_fetch_sub,
+    __tsan_atomic8_fetch_and,
+    __tsan_atomic8_fetch_or,
+    __tsan_atomic8_fetch_xor,
+    __tsan_atomic8_fetch_nand
+);
+width!(
+    u16,
+    AtomicU16,
+    2,
+    __tsan_atomic16_load,
+    __tsan_atomic16_store,
+    __tsan_atomic16_exchange,
+    __tsan_atomic16_compare_exchange_val,
+    __tsan_atomic16_compare_exchange_strong,
+    __tsan_atomic16_compare_exchange_weak,
+    __tsan_atomic16_fetch_add,
+    __tsan_atomic16_fetch_sub,
+    __tsan_atomic16_fetch_and,
+    __tsan_atomic16_fetch_or,
+    __tsan_atomic16_fetch_xor,
+    __tsan_atomic16_fetch_nand
+);
+width!(
+    u32,
+    AtomicU32,
+    4,
+    __tsan_atomic32_load,
+    __tsan_atomic32_store,
+    __tsan_atomic32_exchange,
+    __tsan_atomic32_compare_exchange_val,
+    __tsan_atomic32_compare_exchange_strong,
+    __tsan_atomic32_compare_exchange_weak,
+    __tsan_atomic32_fetch_add,
+    __tsan_atomic32_fetch_sub,
+    __tsan_atomic32_fetch_and,
+    __tsan_atomic32_fetch_or,
+    __tsan_atomic32_fetch_xor,
+    __tsan_atomic32_fetch_nand
+);
+width!(
+    u64,
+    AtomicU64,
+    8,
+    __tsan_atomic64_load,
+    __tsan_atomic64_store,
+    __tsan_atomic64_exchange,
+    __tsan_atomic64_compare_exchange_val,
+    __tsan_atomic64_compare_exchange_strong,
+    __tsan_atomic64_compare_exchange_weak,
+    __tsan_atomic64_fetch_add,
+    __tsan_atomic64_fetch_sub,
+    __tsan_atomic64_fetch_and,
+    __tsan_atomic64_fetch_or,
+    __tsan_atomic64_fetch_xor,
+    __tsan_atomic64_fetch_nand
+);
+width!(
+    u128,
+    Atomic128,
+    16,
+    __tsan_atomic128_load,
+    __tsan_atomic128_store,
+    __tsan_atomic128_exchange,
+    __tsan_atomic128_compare_exchange_val,
+    __tsan_atomic128_compare_exchange_strong,
+    __tsan_atomic128_compare_exchange_weak,
+    __tsan_atomic128_fetch_add,
+    __tsan_atomic128_fetch_sub,
+    __tsan_atomic128_fetch_and,
+    __tsan_atomic128_fetch_or,
+    __tsan_atomic128_fetch_xor,
+    __tsan_atomic128_fetch_nand
+);
 
 /// Sixteen bytes, by the one instruction that there is for them.
 #[repr(transparent)]
@@ -283,7 +363,10 @@ mod tests {
             assert_eq!(__tsan_atomic32_exchange(at, 1, SEQ_CST), !8);
             assert_eq!(__tsan_atomic32_compare_exchange_val(at, 1, 2, SEQ_CST, SEQ_CST), 1);
             let mut expected = 7;
-            assert_eq!(__tsan_atomic32_compare_exchange_strong(at, &raw mut expected, 9, SEQ_CST, SEQ_CST), 0);
+            assert_eq!(
+                __tsan_atomic32_compare_exchange_strong(at, &raw mut expected, 9, SEQ_CST, SEQ_CST),
+                0
+            );
             assert_eq!((expected, __tsan_atomic32_load(at, SEQ_CST)), (2, 2));
         }
     }

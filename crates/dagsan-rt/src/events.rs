@@ -43,7 +43,12 @@ pub extern "C" fn __dagsan_frame_end() {
 /// Creates a task and makes it the running one: what follows is on the stack from `low` to `high`. `kind` is 0 for
 /// async, 1 for spawn, 2 for a future.
 #[unsafe(no_mangle)]
-pub extern "C" fn __dagsan_spawn(kind: u32, place: &'static Place<'static>, low: usize, high: usize) -> Handle {
+pub extern "C" fn __dagsan_spawn(
+    kind: u32,
+    place: &'static Place<'static>,
+    low: usize,
+    high: usize,
+) -> Handle {
     let kind = match kind {
         0 => TaskKind::Async,
         1 => TaskKind::Spawn,

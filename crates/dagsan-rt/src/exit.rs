@@ -14,6 +14,7 @@ use dagsan_findings::{
 use rustc_hash::FxHashMap;
 
 use crate::heap::Where;
+use crate::races::Place;
 use crate::session::{self, Session};
 use crate::start;
 use crate::threads;
@@ -125,20 +126,23 @@ fn findings(session: &Session, end: End) -> Findings {
     let detector = session.stream.consumer();
     let mut stacks = Stacks::default();
     let mut races = Vec::new();
-    for (race, memory) in detector.races().iter().zip(&session.found.memory) {
-        let mut side = |access: &dagsan_core::Access| Side {
+    for refined in &session.found.races {
+        let race = &detector.races()[refined.race];
+        let mut side = |access: &dagsan_core::Access, place: Place| Side {
             kind: match access.kind {
                 dagsan_core::AccessKind::Read => Kind::Read,
-                dagsan_core::AccessKind::Write if session.sites.is_free(access.site) => Kind::Free,
+                dagsan_core::AccessKind::Write if session.sites.is_free(place.site) => Kind::Free,
                 dagsan_core::AccessKind::Write => Kind::Write,
             },
             atomic: access.atomic,
             locked: access.locked,
             task: access.task.0,
-            stack: stacks.number(session.sites.stack(access.site)),
+            stack: stacks.number(session.sites.stack(place.site)),
+            nearby: place.nearby,
         };
-        let (first, second) = (side(&race.first), side(&race.second));
-        let memory = match memory {
+        let [first, second] = refined.places;
+        let (first, second) = (side(&race.first, first), side(&race.second, second));
+        let memory = match &refined.memory {
             Where::Known(memory) => memory.clone(),
             Where::Block(block) => Memory::Heap {
                 start: block.start as u64,
@@ -146,7 +150,7 @@ fn findings(session: &Session, end: End) -> Findings {
                 stack: Some(stacks.number(session.sites.relative(block.frames(), true))),
             },
         };
-        let bytes = race.location.ranges().map(|range| (range.start(), range.len())).collect();
+        let bytes = refined.location.ranges().map(|range| (range.start(), range.len())).collect();
         races.push(Race { bytes, memory, first, second, duplicates: race.duplicates });
     }
     let started = threads::STARTED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -185,7 +189,10 @@ fn findings(session: &Session, end: End) -> Findings {
 fn process() -> Process {
     Process {
         executable: std::env::current_exe().unwrap_or_default(),
-        arguments: std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect(),
+        arguments: std::env::args_os()
+            .skip(1)
+            .map(|argument| argument.to_string_lossy().into_owned())
+            .collect(),
         directory: std::env::current_dir().unwrap_or_default(),
         id: std::process::id(),
     }

@@ -16,10 +16,10 @@ use dagsan_findings::Memory;
 use rustc_hash::FxBuildHasher;
 
 use crate::session::{self, Inside};
+use crate::sites;
 use crate::start;
 use crate::state::ACTIVE;
 use crate::threads;
-use crate::sites;
 
 /// How many frames of an allocation are kept: enough to get out of the standard library.
 const FRAMES: usize = 12;

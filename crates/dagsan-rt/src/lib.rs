@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!   the program          this crate                                                    dagsan-core
-//!   access   ──────────► hooks ─► (new bytes) miss ─► log, layout ──┐
+//!   access   ──────────► hooks ─► (new bytes) miss ─► log, layout ──┐   (journal)
 //!   memcpy, ==  ───────► ranges ────────────────────────────────────┤
 //!   atomic operation ──► atomics ─► sync: locks, release/acquire ───┼─► session ─────► Stream ─► Detector
 //!   malloc, free  ─────► heap ──────────────────────────────────────┤     │ strand ends: runs, then the event
@@ -26,6 +26,7 @@ mod exit;
 mod heap;
 mod hooks;
 mod image;
+mod journal;
 mod layout;
 mod log;
 mod miss;

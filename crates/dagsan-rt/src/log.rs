@@ -5,15 +5,13 @@
 //! was then. So the bytes that belong to an entry are those that were set since, up to the next entry of the line:
 //!
 //! ```text
-//!   entry  [ line | mask before | code, caller ]           reads and writes have a log each
-//!              8        8            4 + 4
-//!
-//!   from the last entry to the first:   its bytes  =  the line's mask now, without the mask before
-//!                                       the mask now := the mask before
+//!   entry  [ line, is it the line's first? | mask before | code, caller ]           reads and writes have a log each
+//!              7              1                   8            4 + 4
 //! ```
 //!
-//! Read backwards, the log gives the runs of the access set and leaves the tables empty, in one pass. A write covers
-//! the reads of the same bytes.
+//! Read backwards, the log gives the runs of the access set and leaves the tables empty, in one pass. A line is one run,
+//! with the code of its first entry; if it has more, they go to the `journal`. A write covers the reads of the same
+//! bytes.
 //!
 //! If the log is full the strand's accesses are delivered, and it begins again: a strand may come in pieces. To
 //! keep whole call stacks (`stacks=1`) the log claims to be full all the time, so that every entry is made here.
@@ -25,12 +23,43 @@ use crate::session;
 use crate::sites::{Origin, Sites};
 
 /// One entry. The assembly in `miss` knows this layout.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 #[repr(C)]
-struct Entry {
+pub(crate) struct Entry {
+    /// The number of the line, and flags in the highest byte.
     line: u64,
-    before: u64,
-    origin: Origin,
+    /// The bytes of the line that the strand knew.
+    pub(crate) before: u64,
+    pub(crate) origin: Origin,
+}
+
+/// There is an earlier entry of the line.
+const LATER: u64 = 1 << 56;
+/// In the journal: a write.
+const WRITE: u64 = 1 << 57;
+
+impl Entry {
+    #[inline]
+    pub(crate) fn new(line: u64, kind: AccessKind, first: bool, before: u64, origin: Origin) -> Entry {
+        let later = if first { 0 } else { LATER };
+        let write = if kind == AccessKind::Write { WRITE } else { 0 };
+        Entry { line: line | later | write, before, origin }
+    }
+
+    #[inline]
+    pub(crate) fn line(&self) -> u64 {
+        self.line & (LATER - 1)
+    }
+
+    /// Is it the first of its line?
+    #[inline]
+    pub(crate) fn is_first(&self) -> bool {
+        self.line & LATER == 0
+    }
+
+    pub(crate) fn kind(&self) -> AccessKind {
+        if self.line & WRITE == 0 { AccessKind::Read } else { AccessKind::Write }
+    }
 }
 
 /// So many entries before the strand is delivered in pieces: lines of 64 MiB.
@@ -64,8 +93,10 @@ impl Log {
 
     /// Reserves room. With `stacks`, entries are made by [`record`] only.
     fn reserve(&mut self, stacks: bool) -> std::io::Result<()> {
-        let (access, flags) =
-            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE);
+        let (access, flags) = (
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+        );
         let length = CAPACITY * size_of::<Entry>();
         // SAFETY: a new mapping.
         let at = unsafe { libc::mmap(std::ptr::null_mut(), length, access, flags, -1, 0) };
@@ -149,8 +180,9 @@ pub(crate) fn record(session: &mut session::Session, at: Location, kind: AccessK
             if (*log).is_full() {
                 session.deliver();
             }
+            let first = (*layout::sites(line))[slot] == 0;
             (*layout::sites(line))[slot] = origin.code;
-            (*log).push(Entry { line, before: *known, origin });
+            (*log).push(Entry::new(line, AccessKind::Read, first, *known, origin));
         }
         *known |= mask;
         *layout::mask(SEEN, line) |= mask;
@@ -164,33 +196,49 @@ pub(crate) fn is_empty() -> bool {
     unsafe { (*Log::of(AccessKind::Read)).is_empty() && (*Log::of(AccessKind::Write)).is_empty() }
 }
 
+/// What stands in the table of sites for a line of which later entries have been taken: no code is even.
+const TAKEN: u32 = 2;
+
 /// Moves what was recorded into `runs`, without the bytes that `drop` picks of a line. Tables and logs are empty
 /// afterwards.
 pub(crate) fn take(sites: &mut Sites, runs: &mut Vec<Run>, drop: impl Fn(u64) -> u64) {
-    let mut push = |at: Location, kind, origin| {
-        let mask = at.mask & !drop(at.line);
-        if mask != 0 {
-            let site = sites.number(origin);
-            runs.push(Run { at: Location { mask, ..at }, kind, site, atomic: false });
+    let mut push = |entry: Entry, kind, slot: usize, all: u64| {
+        let line = entry.line();
+        // SAFETY: as in `record`.
+        let code = unsafe { &mut (*layout::sites(line))[slot] };
+        if !entry.is_first() {
+            *code = TAKEN;
+            sites.journal.push(Entry::new(line, kind, false, entry.before, entry.origin));
+            return false;
         }
+        let several = *code == TAKEN;
+        *code = 0;
+        let mask = all & !drop(line);
+        if mask != 0 {
+            if several {
+                sites.journal.push(Entry::new(line, kind, true, all, entry.origin));
+            }
+            let site = sites.number(entry.origin, several);
+            runs.push(Run { at: Location { line, mask }, kind, site, atomic: false });
+        }
+        true
     };
     // SAFETY: as in `record`.
     unsafe {
         let reads = Log::of(AccessKind::Read);
-        while let Some(Entry { line, before, origin }) = (*reads).pop() {
-            let (seen, written) = (layout::mask(SEEN, line), *layout::mask(WRITTEN, line));
-            push(Location { line, mask: *seen & !before & !written }, AccessKind::Read, origin);
-            *seen = before;
-            (*layout::sites(line))[0] = 0;
+        while let Some(entry) = (*reads).pop() {
+            let (seen, written) = (layout::mask(SEEN, entry.line()), layout::mask(WRITTEN, entry.line()));
+            if push(entry, AccessKind::Read, 0, *seen & !*written) {
+                *seen = 0;
+            }
         }
         let writes = Log::of(AccessKind::Write);
-        while let Some(Entry { line, before, origin }) = (*writes).pop() {
-            let written = layout::mask(WRITTEN, line);
-            push(Location { line, mask: *written & !before }, AccessKind::Write, origin);
-            *written = before;
-            // What is left of the bits here was set by writes of the line, which are all in the log.
-            *layout::mask(SEEN, line) = 0;
-            (*layout::sites(line))[1] = 0;
+        while let Some(entry) = (*writes).pop() {
+            let written = layout::mask(WRITTEN, entry.line());
+            if push(entry, AccessKind::Write, 1, *written) {
+                *written = 0;
+                *layout::mask(SEEN, entry.line()) = 0;
+            }
         }
     }
 }

@@ -133,6 +133,9 @@ macro_rules! body {
                 "cmp r8, [rip + {log} + 8]",
                 "jae 7f",
                 "mov [r8], rsi",
+                // Not the line's first entry? (`log::Entry`)
+                "cmp dword ptr [rdx], 0",
+                "setne byte ptr [r8 + 7]",
                 "mov [r8 + 16], eax",
                 "mov [rdx], eax",
                 "mov eax, [rbp + 8]",

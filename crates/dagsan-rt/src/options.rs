@@ -173,8 +173,17 @@ mod tests {
     #[test]
     fn the_help_names_every_option() {
         let help = Options::describe();
-        let keys =
-            ["engine", "stacks", "max_races", "max_memory", "exitcode", "findings", "heap", "once", "atomics"];
+        let keys = [
+            "engine",
+            "stacks",
+            "max_races",
+            "max_memory",
+            "exitcode",
+            "findings",
+            "heap",
+            "once",
+            "atomics",
+        ];
         assert!(keys.iter().all(|key| help.contains(key)));
     }
 }

@@ -1,44 +1,101 @@
-//! The races that were found, with what may be gone at the end of the program: their memory and their tasks.
+//! The races that were found, with what may be gone at the end of the program: their memory, their tasks, and which of
+//! several places in the code they were made from.
 
 use std::collections::BTreeMap;
 
-use dagsan_core::Race;
+use dagsan_core::{Access, Location, Race, SiteId};
 use dagsan_findings::{Memory, Task};
 
 use crate::heap;
 use crate::image::Image;
+use crate::sites::Sites;
 use crate::tasks::Tasks;
+
+/// Where one side of a race is in the code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    pub site: SiteId,
+    /// Is it the place of an access to other bytes of the line, since that of these bytes was forgotten?
+    pub nearby: bool,
+}
+
+/// A race on bytes that were accessed from one place on each side.
+#[derive(Debug)]
+pub struct Refined {
+    /// The race that it is part of, by its number in the detector.
+    pub race: usize,
+    pub location: Location,
+    pub places: [Place; 2],
+    pub memory: heap::Where,
+}
 
 /// See the module's documentation.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// The memory of each race, in the order of the detector.
-    pub memory: Vec<heap::Where>,
+    /// In the order of the detector.
+    pub races: Vec<Refined>,
     /// The tasks to speak of.
     pub tasks: BTreeMap<u32, Task>,
+    known: usize,
 }
 
 impl Found {
-    /// How many races are known.
-    pub fn len(&self) -> usize {
-        self.memory.len()
+    /// How many of the detector's races are known.
+    pub fn known(&self) -> usize {
+        self.known
     }
 
     /// Takes note of the races beyond those that are known.
     #[cold]
-    pub fn more(&mut self, races: &[Race], tasks: &Tasks, image: &Image) {
-        for race in &races[self.len()..] {
-            let address = race.location.addresses().next().unwrap_or_default() as usize;
-            let memory = match (heap::block_of(address), tasks.of_stack(address), image.relative(address)) {
-                (Some(block), ..) => heap::Where::Block(block),
-                (None, Some(task), _) => heap::Where::Known(Memory::Stack { task: Some(task.0) }),
-                (None, None, Some(at)) => heap::Where::Known(Memory::Static { at }),
-                (None, None, None) => heap::Where::Known(Memory::Other),
-            };
-            self.memory.push(memory);
+    pub fn more(&mut self, races: &[Race], sites: &mut Sites, tasks: &Tasks, image: &Image) {
+        for (number, race) in races.iter().enumerate().skip(self.known) {
+            for (places, location) in parts(race, sites) {
+                let memory = memory(location, tasks, image);
+                self.races.push(Refined { race: number, location, places, memory });
+            }
             for task in [race.first.task, race.second.task] {
                 tasks.mention(task.0, &mut self.tasks);
             }
         }
+        self.known = races.len();
+    }
+}
+
+/// The bytes of a race, by the places they were accessed from.
+fn parts(race: &Race, sites: &mut Sites) -> Vec<([Place; 2], Location)> {
+    let Location { line, mask } = race.location;
+    let accesses = [&race.first, &race.second];
+    if !accesses.iter().any(|access| Sites::is_one_of_several(access.site)) {
+        let places = accesses.map(|access| Place { site: access.site, nearby: false });
+        return vec![(places, race.location)];
+    }
+    let mut parts: Vec<([Place; 2], Location)> = Vec::new();
+    for byte in (0..64).map(|bit| 1 << bit).filter(|byte| mask & byte != 0) {
+        let places = accesses.map(|access| place(access, line, byte, sites));
+        match parts.iter_mut().find(|(other, _)| *other == places) {
+            Some((_, location)) => location.mask |= byte,
+            None => parts.push((places, Location { line, mask: byte })),
+        }
+    }
+    parts
+}
+
+fn place(access: &Access, line: u64, byte: u64, sites: &mut Sites) -> Place {
+    if !Sites::is_one_of_several(access.site) {
+        return Place { site: access.site, nearby: false };
+    }
+    match sites.journal.origin(access.strand, access.kind, line, byte) {
+        Some(origin) => Place { site: sites.number(origin, false), nearby: false },
+        None => Place { site: access.site, nearby: true },
+    }
+}
+
+fn memory(location: Location, tasks: &Tasks, image: &Image) -> heap::Where {
+    let address = location.addresses().next().unwrap_or_default() as usize;
+    match (heap::block_of(address), tasks.of_stack(address), image.relative(address)) {
+        (Some(block), ..) => heap::Where::Block(block),
+        (None, Some(task), _) => heap::Where::Known(Memory::Stack { task: Some(task.0) }),
+        (None, None, Some(at)) => heap::Where::Known(Memory::Static { at }),
+        (None, None, None) => heap::Where::Known(Memory::Other),
     }
 }

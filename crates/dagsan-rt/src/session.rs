@@ -266,6 +266,7 @@ impl Session {
         if ACTIVE.get() && !active {
             self.tasks.forget(self.stream.structure().task_count());
             self.sync.forget();
+            self.sites.journal.forget();
         }
         ACTIVE.set(active);
     }
@@ -331,8 +332,12 @@ impl Session {
         let (own, locals) = (self.tasks.private(), self.thread_locals.clone());
         log::take(&mut self.sites, &mut runs, |line| within(&own, line) | within(&locals, line));
         self.sync.take(&mut self.sites, &mut runs, |line| within(&own, line) | within(&locals, line));
-        if !runs.is_empty() && self.stopped.is_none() {
-            let result = self.stream.runs(self.tasks.current(), &runs);
+        if runs.is_empty() || self.stopped.is_some() {
+            self.sites.journal.end_piece(None);
+        } else {
+            let task = self.tasks.current();
+            let result = self.stream.runs(task, &runs);
+            self.sites.journal.end_piece(self.stream.strand(task));
             self.delivered(result);
         }
         runs.clear();
@@ -345,8 +350,8 @@ impl Session {
             self.stop(&error);
         }
         let races = self.stream.consumer().races();
-        if races.len() > self.found.len() {
-            self.found.more(races, &self.tasks, &self.image);
+        if races.len() > self.found.known() {
+            self.found.more(races, &mut self.sites, &self.tasks, &self.image);
         }
         self.deliveries += 1;
         if self.options.max_memory != 0 && self.deliveries.is_multiple_of(1024) {
@@ -354,7 +359,9 @@ impl Session {
             let held = (order + accesses) >> 20;
             if held > self.options.max_memory {
                 let limit = self.options.max_memory;
-                let text = format!("the detector holds {held} MiB, and max_memory={limit}; raise it, or use a smaller input");
+                let text = format!(
+                    "the detector holds {held} MiB, and max_memory={limit}; raise it, or use a smaller input"
+                );
                 self.give_up(findings::End::OutOfMemory(text));
             }
         }
@@ -371,7 +378,7 @@ impl Session {
         let mut frames = [0; sites::DEPTH];
         let count = sites::walk(frame, stack.low, stack.high, &mut frames);
         let site = self.sites.stack_number(&frames[..count]);
-        let site = self.sites.number(Origin::free(site));
+        let site = self.sites.number(Origin::free(site), false);
         let mut runs = std::mem::take(&mut self.runs);
         runs.extend(bytes.lines().map(|(line, mask)| Run {
             at: Location { line, mask },
@@ -401,7 +408,9 @@ impl Session {
     #[cold]
     pub fn stop(&mut self, error: &Error) {
         let end = match error {
-            Error::Unsupported { .. } | Error::NotDepthFirst { .. } => findings::End::Refused(error.to_string()),
+            Error::Unsupported { .. } | Error::NotDepthFirst { .. } => {
+                findings::End::Refused(error.to_string())
+            }
             Error::TooMany(_) => findings::End::OutOfMemory(error.to_string()),
             _ => findings::End::Broken(error.to_string()),
         };

@@ -18,6 +18,7 @@ use dagsan_findings::Stack;
 use rustc_hash::FxHashMap;
 
 use crate::image::Image;
+use crate::journal::Journal;
 use crate::log::UNKNOWN;
 
 /// Where an access was made. The assembly in `miss` knows the layout; see the module's documentation.
@@ -51,11 +52,12 @@ pub struct Sites {
     image: Image,
     /// Are the callers of origins numbers of stacks?
     whole_stacks: bool,
-    numbers: FxHashMap<Origin, SiteId>,
-    /// Site 0 is [`UNKNOWN`].
+    numbers: FxHashMap<Origin, u32>,
+    /// The first one is not known.
     origins: Vec<Origin>,
     /// Origins asked for lately, each at the place that its bits choose.
-    lately: Box<[(Origin, SiteId); LATELY]>,
+    lately: Box<[(Origin, u32); LATELY]>,
+    pub journal: Journal,
     stack_numbers: FxHashMap<Box<[usize]>, u32>,
     stacks: Vec<Box<[usize]>>,
 }
@@ -69,34 +71,37 @@ impl Sites {
             whole_stacks,
             numbers: FxHashMap::default(),
             origins: vec![unknown],
-            lately: Box::new([(unknown, UNKNOWN); LATELY]),
+            lately: Box::new([(unknown, 0); LATELY]),
+            journal: Journal::default(),
             stack_numbers: FxHashMap::default(),
             stacks: Vec::new(),
         }
     }
 
-    /// The number of an origin.
+    /// The site of an origin. `several` says that the strand did the same to other bytes of the line from other places.
     #[inline]
-    pub fn number(&mut self, origin: Origin) -> SiteId {
+    pub fn number(&mut self, origin: Origin, several: bool) -> SiteId {
         // Calls are some bytes long, so the lowest bits say little.
         let at = ((origin.code >> 2) ^ (origin.caller >> 2)) as usize % LATELY;
         if self.lately[at].0 != origin {
             self.lately[at] = (origin, self.find(origin));
         }
-        self.lately[at].1
+        // Half a billion sites are more than a program has; what is beyond them is called unknown.
+        SiteId::new(self.lately[at].1 << 1 | u32::from(several)).unwrap_or(UNKNOWN)
     }
 
-    fn find(&mut self, origin: Origin) -> SiteId {
-        if let Some(&site) = self.numbers.get(&origin) {
-            return site;
-        }
-        // Half a billion different places are more than a program has; what is beyond them is called unknown.
-        let site = u32::try_from(self.origins.len()).ok().and_then(SiteId::new).unwrap_or(UNKNOWN);
-        if site != UNKNOWN {
+    fn find(&mut self, origin: Origin) -> u32 {
+        let next = self.origins.len() as u32;
+        let number = *self.numbers.entry(origin).or_insert(next);
+        if number == next {
             self.origins.push(origin);
-            self.numbers.insert(origin, site);
         }
-        site
+        number
+    }
+
+    /// Were there several places?
+    pub fn is_one_of_several(site: SiteId) -> bool {
+        site.number() & 1 != 0
     }
 
     /// The number of a call stack.
@@ -116,7 +121,7 @@ impl Sites {
     }
 
     fn origin(&self, site: SiteId) -> Origin {
-        self.origins[site.number() as usize]
+        self.origins[(site.number() >> 1) as usize]
     }
 
     /// What is known of the call stack of a site.
@@ -175,6 +180,7 @@ mod tests {
         (memory[0], memory[1]) = (at(4), 11);
         (memory[4], memory[5]) = (at(10), 12);
         (memory[10], memory[11]) = (at(2), 13);
+        std::hint::black_box(&memory);
         let mut frames = [0; 8];
         let count = walk(at(0), at(0), at(16), &mut frames);
         assert_eq!(frames[..count], [11, 12, 13], "the last frame leads inwards");
@@ -187,11 +193,13 @@ mod tests {
     fn origins_are_numbered_once() {
         let mut sites = Sites::new(Image::of_program(), false);
         let [a, b] = [1, 3].map(|code| Origin { code, caller: 7 });
-        let numbers = [a, b, a, b].map(|origin| sites.number(origin).number());
-        assert_eq!(numbers, [1, 2, 1, 2]);
+        let numbers = [a, b, a, b].map(|origin| sites.number(origin, false).number());
+        assert_eq!(numbers, [2, 4, 2, 4]);
+        let several = sites.number(a, true);
+        assert!(Sites::is_one_of_several(several) && !Sites::is_one_of_several(SiteId::new(2).unwrap()));
         let stack = sites.stack_number(&[1, 2]);
         assert_eq!(sites.stack_number(&[1, 2]), stack);
-        let site = sites.number(Origin::free(stack));
-        assert!(sites.is_free(site) && !sites.is_free(SiteId::new(1).unwrap()) && !sites.is_free(UNKNOWN));
+        let site = sites.number(Origin::free(stack), false);
+        assert!(sites.is_free(site) && !sites.is_free(several) && !sites.is_free(UNKNOWN));
     }
 }

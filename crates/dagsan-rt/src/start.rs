@@ -46,7 +46,8 @@ extern "C" fn start() {
         process::exit(0);
     }
     layout::reserve().unwrap_or_else(|error| refuse(&error.to_string()));
-    log::reserve(options.stacks).unwrap_or_else(|error| refuse(&format!("no memory for the access log: {error}")));
+    log::reserve(options.stacks)
+        .unwrap_or_else(|error| refuse(&format!("no memory for the access log: {error}")));
     session::start(options);
     threads::find_stack();
     exit::prepare();

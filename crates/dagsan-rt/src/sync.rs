@@ -154,7 +154,7 @@ impl Sync {
         self.known.clear();
         for (access, origin) in self.accesses.drain(..) {
             let Ok(bytes) = Bytes::new(access.address as u64, access.bytes as u64) else { continue };
-            let site = sites.number(origin);
+            let site = sites.number(origin, false);
             runs.extend(bytes.lines().filter_map(|(line, mask)| {
                 let at = Location { line, mask: mask & !drop(line) };
                 (at.mask != 0).then_some(Run { at, kind: access.kind, site, atomic: true })

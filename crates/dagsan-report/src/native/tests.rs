@@ -63,6 +63,7 @@ fn race(at: u64, first: u32, second: u32) -> findings::Race {
         locked: false,
         task,
         stack: task as usize - 1,
+        nearby: false,
     };
     findings::Race {
         bytes: vec![(at, 8)],

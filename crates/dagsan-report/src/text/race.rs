@@ -149,7 +149,8 @@ fn accesses<'a>(race: &'a Race, name: &str) -> Vec<Mark<'a>> {
             }
             None => format!("`{name}`"),
         };
-        format!("({number}) task {} {} {what}{}", side.task, verb(side), manner(side))
+        let near = if side.detail.nearby { " here or nearby" } else { "" };
+        format!("({number}) task {} {} {what}{}{near}", side.task, verb(side), manner(side))
     });
     if first.place == second.place {
         vec![Mark::primary(&first.place, format!("{one}; {two}"))]

@@ -35,6 +35,8 @@ enum Task {
     Fuzz(fuzz::Args),
     /// Judge engines, eliminations and explorations on random programs of the task language
     FuzzLanguage(fuzz::language::Args),
+    /// Judge native programs under `cargo dagsan` by the oracle, on random programs
+    FuzzNative(fuzz::native::Args),
     /// Run one program and show what every engine and the oracle say of it
     Judge(judge::Args),
     /// Check what compilers do not: file heads and lengths, leftovers, links, pages of engines
@@ -60,6 +62,7 @@ fn run(task: Task) -> Result<()> {
         Task::Bench(bench) => bench::run(&root, &bench),
         Task::Fuzz(args) => fuzz::run(&args),
         Task::FuzzLanguage(args) => fuzz::language::run(&args),
+        Task::FuzzNative(args) => fuzz::native::run(&root, &args),
         Task::Judge(args) => judge::run(&args),
         Task::Tidy => tidy::run(&root),
     }

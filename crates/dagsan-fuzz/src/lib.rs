@@ -3,7 +3,7 @@
 //! A [`Program`] is a tree of task constructs and memory accesses. [`generate()`] makes one from a seed,
 //! [`run()`] executes it serially, depth first, and sends its events and accesses to a
 //! [`dagsan_core::Stream`]; [`run_in()`] does so in other orders. [`shrink()`] makes a failing one small, and its text
-//! form ([`Program::parse`], `Display`) keeps it as a regression test.
+//! form ([`Program::parse`], `Display`) keeps it as a regression test. [`rust`] makes native Rust of it.
 
 mod generate;
 mod judge;
@@ -12,6 +12,7 @@ mod orders;
 mod pool;
 mod program;
 mod run;
+pub mod rust;
 mod shrink;
 pub mod source;
 mod text;

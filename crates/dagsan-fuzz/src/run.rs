@@ -12,7 +12,8 @@
 //! ```
 //!
 //! Or the tasks that can run take turns at random, statement by statement ([`Schedule::Interleaved`]): a stream that
-//! is far from depth first, with strands in pieces and isolated sections in any order.
+//! is far from depth first, with strands in pieces and isolated sections in any order. Or in the order of the executor
+//! that native programs have ([`Schedule::Cooperative`]).
 //!
 //! Locks, releases and acquires are only told: nobody waits for them.
 //!
@@ -65,6 +66,8 @@ pub enum Schedule {
     DepthFirst,
     /// At random, from this seed.
     Interleaved(u64),
+    /// As the executor of dagsan-task does: see `run/cooperative.rs`.
+    Cooperative,
 }
 
 /// Runs `program` depth first and sends its events and accesses to `stream`, which must be new. Errors are the
@@ -80,7 +83,7 @@ pub fn run_in<C: Consumer>(
     stream: &mut Stream<C>,
 ) -> Result<Outcome, Error> {
     let random = match schedule {
-        Schedule::DepthFirst => None,
+        Schedule::DepthFirst | Schedule::Cooperative => None,
         Schedule::Interleaved(seed) => Some(fastrand::Rng::with_seed(seed)),
     };
     let mut runner = Runner {
@@ -97,6 +100,7 @@ pub fn run_in<C: Consumer>(
         regions: BTreeMap::new(),
         isolated: None,
         random,
+        ready: (schedule == Schedule::Cooperative).then(VecDeque::new),
         outcome: Outcome { tasks: 1, ..Outcome::default() },
     };
     runner.declare_names(program)?;
@@ -203,6 +207,8 @@ struct Runner<'p, 's, C> {
     isolated: Option<TaskId>,
     /// For an interleaved run.
     random: Option<fastrand::Rng>,
+    /// For a cooperative run: the tasks that can go on again.
+    ready: Option<VecDeque<TaskId>>,
     outcome: Outcome,
 }
 
@@ -237,8 +243,10 @@ impl<'p, C: Consumer> Runner<'p, '_, C> {
                 Went::Ended => _ = self.stack.pop(),
                 Went::Blocked(wait) => {
                     self.deliver(task)?;
-                    self.stack.pop();
-                    self.waiting.push((task, wait));
+                    if !self.run_ready() {
+                        self.stack.pop();
+                        self.waiting.push((task, wait));
+                    }
                 }
             }
             self.wake(Self::is_over);
@@ -264,6 +272,9 @@ impl<'p, C: Consumer> Runner<'p, '_, C> {
     fn wake(&mut self, over: impl Fn(&Self, TaskId, Wait) -> bool) {
         if self.waiting.is_empty() {
             return;
+        }
+        if self.ready.is_some() {
+            return self.make_ready(over);
         }
         let mut waiting = std::mem::take(&mut self.waiting);
         let from = self.stack.len();
@@ -565,5 +576,6 @@ impl<'p, C: Consumer> Runner<'p, '_, C> {
     }
 }
 
+mod cooperative;
 #[cfg(test)]
 mod tests;

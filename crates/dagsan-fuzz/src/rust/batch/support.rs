@@ -1,0 +1,347 @@
+//! What the programs of a batch are made of: memory, task constructs and accesses. Compiled in the batch's crate only.
+//!
+//! A program's memory is leaked: what is alive at the end of the process is not freed by a task. Pointers pass through
+//! `black_box` before every access, so that the compiler can neither leave one out nor put two together.
+
+use std::cell::UnsafeCell;
+use std::ffi::{c_int, c_void};
+use std::hint::black_box;
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
+use std::process::ExitCode;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
+use std::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use dagsan_task::{Future, Promise};
+
+pub type Procedure = dagsan_task::Procedure<'static>;
+type Finish = dagsan_task::Scope<'static>;
+
+/// A program.
+pub struct Program {
+    pub arena: usize,
+    pub pages: usize,
+    /// Is the arena a block of the heap?
+    pub heap: bool,
+    pub promises: usize,
+    pub futures: usize,
+    pub locks: usize,
+    pub syncs: usize,
+    /// Does the main task run in a finish?
+    pub finish: bool,
+    pub main: Body,
+}
+
+type Plain = fn(&'static Memory, Scope);
+type InProcedure = fn(&'static Memory, Scope, &Procedure);
+
+/// The body of a task.
+#[derive(Clone, Copy)]
+pub enum Body {
+    Plain(Plain),
+    Procedure(InProcedure),
+}
+
+impl Body {
+    fn run(self, memory: &'static Memory, scope: Scope) {
+        match self {
+            Body::Plain(body) => body(memory, scope),
+            Body::Procedure(body) => dagsan_task::procedure(|procedure| body(memory, scope, procedure)),
+        }
+    }
+}
+
+/// A finish around the present task, if there is one: permission to start tasks in the innermost.
+#[derive(Clone, Copy)]
+pub struct Scope(Option<*const Finish>);
+
+// SAFETY: it goes to tasks of the same thread, which that finish joins.
+unsafe impl Send for Scope {}
+
+impl Scope {
+    fn of(finish: &Finish) -> Scope {
+        Scope(Some(finish))
+    }
+
+    fn finish(self) -> &'static Finish {
+        let finish = self.0.expect("a program that starts asyncs or futures runs in a finish");
+        // SAFETY: it is around the present task, so it is open.
+        unsafe { &*finish }
+    }
+}
+
+#[repr(align(64))]
+struct Static(UnsafeCell<[u8; 1 << 16]>);
+
+// SAFETY: raced on by design, by tasks of one thread.
+unsafe impl Sync for Static {}
+
+static STATIC: Static = Static(UnsafeCell::new([0; 1 << 16]));
+
+#[repr(align(64))]
+#[derive(Clone, Copy)]
+struct Line(#[allow(dead_code)] [u8; 64]);
+
+/// What the tasks of a program share.
+pub struct Memory {
+    arena: *mut u8,
+    pages: *mut u8,
+    promises: Vec<Promise<()>>,
+    futures: Vec<UnsafeCell<Option<Future<()>>>>,
+    mutexes: Vec<Mutex<()>>,
+    rw_locks: Vec<RwLock<()>>,
+    syncs: Vec<AtomicU64>,
+}
+
+// SAFETY: used by one thread.
+unsafe impl Sync for Memory {}
+
+unsafe extern "C" {
+    fn mmap(start: *mut c_void, size: usize, protection: c_int, flags: c_int, file: c_int, at: i64) -> *mut c_void;
+    fn munmap(start: *mut c_void, size: usize) -> c_int;
+}
+
+const READ_WRITE: c_int = 3;
+const PRIVATE_ANONYMOUS: c_int = 0x22;
+const FIXED: c_int = 0x10;
+
+/// Maps pages, at `start` if that is not null.
+fn map(start: *mut u8, size: usize) -> *mut u8 {
+    let flags = PRIVATE_ANONYMOUS | if start.is_null() { 0 } else { FIXED };
+    // SAFETY: new pages, or some in the place of others that were just unmapped.
+    let pages = unsafe { mmap(start.cast(), size, READ_WRITE, flags, -1, 0) };
+    assert_ne!(pages as isize, -1, "no memory for the pages");
+    pages.cast()
+}
+
+/// Runs the program whose number is the argument. Prints where its memory is, and whether it panicked.
+pub fn main(programs: &[Program]) -> ExitCode {
+    let number = std::env::args().nth(1).and_then(|number| number.parse::<usize>().ok());
+    let Some(program) = number.and_then(|number| programs.get(number)) else {
+        eprintln!("the argument is the number of a program, from 0 to {}", programs.len() - 1);
+        return ExitCode::from(2);
+    };
+    let memory: &'static Memory = Box::leak(Box::new(Memory {
+        arena: match program.heap {
+            true => Box::leak(vec![Line([0; 64]); program.arena.div_ceil(64)].into_boxed_slice()).as_mut_ptr().cast(),
+            false => STATIC.0.get().cast(),
+        },
+        pages: if program.pages > 0 { map(std::ptr::null_mut(), program.pages) } else { std::ptr::null_mut() },
+        promises: (0..program.promises).map(|_| Promise::new()).collect(),
+        futures: (0..program.futures).map(|_| UnsafeCell::new(None)).collect(),
+        mutexes: (0..program.locks).map(|_| Mutex::new(())).collect(),
+        rw_locks: (0..program.locks).map(|_| RwLock::new(())).collect(),
+        // Not 0: an operation that makes 0 something else takes a lock.
+        syncs: (0..program.syncs).map(|_| AtomicU64::new(1)).collect(),
+    }));
+    assert!(program.heap || program.arena <= size_of::<Static>(), "the static is too small");
+    println!("arena {}", memory.arena as usize);
+    println!("pages {}", memory.pages as usize);
+    // Deadlocks are expected, and reported elsewhere.
+    set_hook(Box::new(|_| {}));
+    let run = || match program.finish {
+        true => dagsan_task::finish(|finish| program.main.run(memory, Scope::of(finish))),
+        false => program.main.run(memory, Scope(None)),
+    };
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(run)) {
+        let text = panic.downcast_ref::<String>().map_or("something", |text| text);
+        println!("panicked {}", text.lines().next().unwrap_or(""));
+    }
+    ExitCode::SUCCESS
+}
+
+// ---- tasks ---------------------------------------------------------------------------------------
+
+impl Memory {
+    #[track_caller]
+    pub fn spawn_async(&'static self, scope: Scope, body: Body) {
+        scope.finish().spawn(move |finish| body.run(self, Scope::of(finish)));
+    }
+
+    #[track_caller]
+    pub fn spawn(&'static self, scope: Scope, procedure: &Procedure, body: Body) {
+        drop(procedure.spawn(move || body.run(self, scope)));
+    }
+
+    /// Leaves the handle in its slot: whoever gets the future comes after that.
+    #[track_caller]
+    pub fn future(&'static self, scope: Scope, name: usize, body: Body) {
+        let future = scope.finish().future(move |finish| body.run(self, Scope::of(finish)));
+        // SAFETY: one thread, and nobody has a reference into an empty slot.
+        unsafe { self.futures[name].get().write(Some(future)) };
+    }
+
+    #[track_caller]
+    pub fn get_future(&self, name: usize) {
+        // SAFETY: one thread, and a slot is written once, before.
+        let future = unsafe { &*self.futures[name].get() };
+        future.as_ref().expect("a future is got before its handle is there").get();
+    }
+
+    pub fn finish(&'static self, body: Plain) {
+        dagsan_task::finish(|finish| body(self, Scope::of(finish)));
+    }
+
+    pub fn finish_in(&'static self, procedure: &Procedure, body: InProcedure) {
+        dagsan_task::finish(|finish| body(self, Scope::of(finish), procedure));
+    }
+
+    pub fn call(&'static self, scope: Scope, body: InProcedure) {
+        dagsan_task::procedure(|procedure| body(self, scope, procedure));
+    }
+
+    pub fn isolated(&'static self, scope: Scope, body: Plain) {
+        dagsan_task::isolated(|| body(self, scope));
+    }
+
+    /// Does nothing if it is set.
+    pub fn set(&self, name: usize) {
+        _ = self.promises[name].try_set(());
+    }
+
+    #[track_caller]
+    pub fn get(&self, name: usize) {
+        self.promises[name].get();
+    }
+}
+
+// ---- locks and atomics ---------------------------------------------------------------------------
+
+macro_rules! atomic_accesses {
+    ($($load:ident $store:ident $Atomic:ident $T:ty;)*) => {
+        impl Memory {
+            $(
+                pub fn $load(&self, at: *mut u8) {
+                    // SAFETY: an aligned word of the arena or the pages.
+                    black_box(unsafe { $Atomic::from_ptr(black_box(at).cast::<$T>()) }.load(Relaxed));
+                }
+
+                pub fn $store(&self, at: *mut u8) {
+                    // SAFETY: as above.
+                    unsafe { $Atomic::from_ptr(black_box(at).cast::<$T>()) }.store(2, Relaxed);
+                }
+            )*
+        }
+    };
+}
+
+atomic_accesses! {
+    atomic_load_1 atomic_store_1 AtomicU8 u8;
+    atomic_load_2 atomic_store_2 AtomicU16 u16;
+    atomic_load_4 atomic_store_4 AtomicU32 u32;
+    atomic_load_8 atomic_store_8 AtomicU64 u64;
+}
+
+impl Memory {
+    pub fn mutex(&self, name: usize) -> MutexGuard<'_, ()> {
+        self.mutexes[name].lock().expect("nothing panics with a lock held")
+    }
+
+    pub fn exclusive(&self, name: usize) -> RwLockWriteGuard<'_, ()> {
+        self.rw_locks[name].write().expect("nothing panics with a lock held")
+    }
+
+    pub fn shared(&self, name: usize) -> RwLockReadGuard<'_, ()> {
+        self.rw_locks[name].read().expect("nothing panics with a lock held")
+    }
+
+    pub fn store(&self, name: usize) {
+        self.syncs[name].store(1, Release);
+    }
+
+    pub fn update(&self, name: usize) {
+        self.syncs[name].fetch_add(1, Release);
+    }
+
+    pub fn load(&self, name: usize) {
+        black_box(self.syncs[name].load(Acquire));
+    }
+
+    pub fn acquire_update(&self, name: usize) {
+        self.syncs[name].fetch_add(1, AcqRel);
+    }
+}
+
+// ---- accesses ------------------------------------------------------------------------------------
+
+impl Memory {
+    #[inline(always)]
+    pub fn arena(&self, at: usize) -> *mut u8 {
+        self.arena.wrapping_add(at)
+    }
+
+    #[inline(always)]
+    pub fn pages(&self, at: usize) -> *mut u8 {
+        self.pages.wrapping_add(at)
+    }
+
+    /// The pages become others.
+    pub fn free(&self, at: usize, size: usize) {
+        let pages = self.pages(at);
+        // SAFETY: pages of this program, which are mapped again before anybody uses them.
+        assert_eq!(unsafe { munmap(pages.cast(), size) }, 0);
+        map(pages, size);
+    }
+}
+
+#[inline(always)]
+pub fn read<T: Copy>(at: *mut u8) {
+    // SAFETY: here and below, in the arena or the pages, which the program has alone, on one thread; aligned, or said not
+    // to be. All bits are values of the types that are used.
+    black_box(unsafe { black_box(at).cast::<T>().read() });
+}
+
+#[inline(always)]
+pub fn write<T: Copy + From<u8>>(at: *mut u8) {
+    // SAFETY: see `read`.
+    unsafe { black_box(at).cast::<T>().write(black_box(T::from(1))) };
+    black_box(at);
+}
+
+#[inline(always)]
+pub fn read_unaligned<T: Copy>(at: *mut u8) {
+    // SAFETY: see `read`.
+    black_box(&unsafe { black_box(at).cast::<T>().read_unaligned() });
+}
+
+#[inline(always)]
+pub fn write_unaligned<T: Copy>(at: *mut u8) {
+    // SAFETY: see `read`; all of the types that are used may be zero.
+    unsafe { black_box(at).cast::<T>().write_unaligned(black_box(std::mem::zeroed())) };
+    black_box(at);
+}
+
+#[inline(always)]
+pub fn read_each<const LEN: usize>(at: *mut u8) {
+    let at = black_box(at);
+    let mut sum = 0u8;
+    for offset in 0..LEN {
+        // SAFETY: see `read`.
+        sum = sum.wrapping_add(unsafe { at.add(offset).read() });
+    }
+    black_box(sum);
+}
+
+#[inline(always)]
+pub fn write_each<const LEN: usize>(at: *mut u8) {
+    let at = black_box(at);
+    for offset in 0..LEN {
+        // SAFETY: see `read`.
+        unsafe { at.add(offset).write(offset as u8) };
+    }
+    black_box(at);
+}
+
+#[inline(always)]
+pub fn read_slice<const LEN: usize>(at: *mut u8) {
+    // SAFETY: see `read`; nobody else runs while the slice is there.
+    let slice = unsafe { std::slice::from_raw_parts(black_box(at), black_box(LEN)) };
+    black_box(slice.to_vec());
+}
+
+#[inline(always)]
+pub fn write_slice<const LEN: usize>(at: *mut u8) {
+    // SAFETY: as above.
+    unsafe { std::slice::from_raw_parts_mut(black_box(at), black_box(LEN)) }.fill(black_box(3));
+    black_box(at);
+}

@@ -1,0 +1,244 @@
+//! A batch of programs as a crate.
+//!
+//! Every body is a function, which the functions of `support.rs` call: so the generic code of dagsan-task is compiled once
+//! and not for every task, and a batch of hundreds takes seconds. The main task runs in a finish only if the program
+//! has asyncs, futures or other finishes; the body of a task is a procedure only if it spawns or syncs.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::{fs, io};
+
+use dagsan_core::{AccessKind, Bytes, LockMode};
+
+use super::{Layout, Region, Said};
+use crate::program::{Program, Stmt};
+
+const SUPPORT: &str = include_str!("batch/support.rs");
+const MAIN: &str = "\
+//! Random programs. The argument is the number of the one to run.
+
+mod programs;
+mod support;
+
+fn main() -> std::process::ExitCode {
+    support::main(programs::PROGRAMS)
+}
+";
+
+/// Writes the crate, which runs the programs with the dagsan-task at `task`. Files that would be the same are left alone.
+pub fn write_batch(directory: &Path, task: &Path, programs: &[(&Said, &Layout)]) -> io::Result<()> {
+    let manifest = format!(
+        "[package]\nname = \"batch\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n\
+         [dependencies]\ndagsan-task = {{ path = {:?} }}\n\n[workspace]\n",
+        task.display().to_string(),
+    );
+    fs::create_dir_all(directory.join("src"))?;
+    let files = [
+        ("Cargo.toml", manifest),
+        ("src/main.rs", MAIN.to_owned()),
+        ("src/support.rs", SUPPORT.to_owned()),
+        ("src/programs.rs", rust(programs)),
+    ];
+    for (name, text) in files {
+        let path = directory.join(name);
+        if fs::read_to_string(&path).ok().as_deref() != Some(&text) {
+            fs::write(&path, text)?;
+        }
+    }
+    Ok(())
+}
+
+/// The programs, as a module.
+fn rust(programs: &[(&Said, &Layout)]) -> String {
+    let mut text = String::from("//! The programs of this batch.\n\nuse crate::support::*;\n\n");
+    text += "pub const PROGRAMS: &[Program] = &[\n";
+    for (number, (said, layout)) in programs.iter().enumerate() {
+        let sizes = Sizes::of(&said.program);
+        let finish = said
+            .program
+            .walk()
+            .any(|stmt| matches!(stmt, Stmt::Async(_) | Stmt::Finish(_) | Stmt::Future(..)));
+        let main = Task { name: format!("p{number}_0"), procedure: is_procedure(&said.program.body) };
+        _ = writeln!(
+            text,
+            "    Program {{ arena: {}, pages: {}, heap: {}, promises: {}, futures: {}, locks: {}, syncs: {}, finish: {finish}, \
+             main: {} }},",
+            layout.size(Region::Arena),
+            layout.size(Region::Pages),
+            number % 2 == 1,
+            sizes.promises,
+            sizes.futures,
+            sizes.locks,
+            sizes.syncs,
+            main.value(),
+        );
+    }
+    text += "];\n";
+    for (number, (said, layout)) in programs.iter().enumerate() {
+        let shared = said.program.walk().filter_map(|stmt| match stmt {
+            Stmt::Lock(name, LockMode::Shared) => Some(*name),
+            _ => None,
+        });
+        let mut writer =
+            Writer { number, layout, shared: shared.collect(), bodies: Vec::new(), text: &mut text };
+        writer.program(&said.program);
+    }
+    text
+}
+
+/// How many names of each kind there are, up to the largest.
+#[derive(Default)]
+struct Sizes {
+    promises: u32,
+    futures: u32,
+    locks: u32,
+    syncs: u32,
+}
+
+impl Sizes {
+    fn of(program: &Program) -> Sizes {
+        let mut sizes = Sizes::default();
+        for stmt in program.walk() {
+            let (size, name) = match stmt {
+                Stmt::Set(name) | Stmt::Get(name) => (&mut sizes.promises, name),
+                Stmt::Future(name, _) | Stmt::GetFuture(name) => (&mut sizes.futures, name),
+                Stmt::Lock(name, _) | Stmt::Unlock(name) => (&mut sizes.locks, name),
+                Stmt::Release(name, _) | Stmt::Acquire(name) => (&mut sizes.syncs, name),
+                _ => continue,
+            };
+            *size = (*size).max(name + 1);
+        }
+        sizes
+    }
+}
+
+/// Does the body, as that of a task, spawn or sync?
+fn is_procedure(body: &[Stmt]) -> bool {
+    body.iter().any(|stmt| match stmt {
+        Stmt::Spawn(_) | Stmt::Sync => true,
+        Stmt::Finish(inner) => is_procedure(inner),
+        _ => false,
+    })
+}
+
+/// A function that is the body of a task.
+struct Task {
+    name: String,
+    procedure: bool,
+}
+
+impl Task {
+    /// Its value of the type `Body`.
+    fn value(&self) -> String {
+        let kind = if self.procedure { "Procedure" } else { "Plain" };
+        format!("Body::{kind}({})", self.name)
+    }
+}
+
+/// A body that is to be written.
+struct Pending<'p> {
+    name: String,
+    body: &'p [Stmt],
+    procedure: bool,
+}
+
+struct Writer<'p, 't> {
+    number: usize,
+    layout: &'p Layout,
+    /// The locks that are also held in shared mode.
+    shared: BTreeSet<u32>,
+    bodies: Vec<Pending<'p>>,
+    text: &'t mut String,
+}
+
+impl<'p> Writer<'p, '_> {
+    fn program(&mut self, program: &'p Program) {
+        _ = self.task(&program.body);
+        let mut next = 0;
+        while next < self.bodies.len() {
+            let Pending { name, body, procedure } = &self.bodies[next];
+            let (name, body, procedure) = (name.clone(), *body, *procedure);
+            let parameter = if procedure { "p: &Procedure" } else { "" };
+            _ = writeln!(self.text, "\nfn {name}(m: &'static Memory, s: Scope, {parameter}) {{");
+            for (at, stmt) in body.iter().enumerate() {
+                self.stmt(stmt, body.get(at + 1), procedure);
+            }
+            _ = writeln!(self.text, "}}");
+            next += 1;
+        }
+    }
+
+    fn function(&mut self, body: &'p [Stmt], procedure: bool) -> String {
+        let name = format!("p{}_{}", self.number, self.bodies.len());
+        self.bodies.push(Pending { name: name.clone(), body, procedure });
+        name
+    }
+
+    /// The body of a task, as a value of the type `Body`.
+    fn task(&mut self, body: &'p [Stmt]) -> String {
+        let procedure = is_procedure(body);
+        Task { name: self.function(body, procedure), procedure }.value()
+    }
+
+    fn stmt(&mut self, stmt: &'p Stmt, next: Option<&Stmt>, procedure: bool) {
+        let line = match stmt {
+            Stmt::Read { bytes, site } => self.access("read", *bytes, site.number()),
+            Stmt::Write { bytes, site } => self.access("write", *bytes, site.number()),
+            Stmt::Atomic { kind, bytes, .. } => {
+                let name = if *kind == AccessKind::Read { "atomic_load" } else { "atomic_store" };
+                format!("m.{name}_{}({})", bytes.len(), self.place(*bytes))
+            }
+            Stmt::Free { bytes, .. } => {
+                let (start, size) = self.layout.pages_of(*bytes);
+                format!("m.free({start}, {size})")
+            }
+            Stmt::Async(body) => format!("m.spawn_async(s, {})", self.task(body)),
+            Stmt::Future(name, body) => format!("m.future(s, {name}, {})", self.task(body)),
+            Stmt::Spawn(body) => format!("m.spawn(s, p, {})", self.task(body)),
+            Stmt::Finish(body) if procedure => format!("m.finish_in(p, {})", self.function(body, true)),
+            Stmt::Finish(body) => format!("m.finish({})", self.function(body, false)),
+            Stmt::Call(body) => format!("m.call(s, {})", self.function(body, true)),
+            Stmt::Isolated(body) => format!("m.isolated(s, {})", self.function(body, false)),
+            Stmt::Sync => "p.sync()".to_owned(),
+            Stmt::GetFuture(name) => format!("m.get_future({name})"),
+            Stmt::Set(name) => format!("m.set({name})"),
+            Stmt::Get(name) => format!("m.get({name})"),
+            Stmt::Lock(name, LockMode::Shared) => format!("let lock_{name} = m.shared({name})"),
+            Stmt::Lock(name, LockMode::Exclusive) if self.shared.contains(name) => {
+                format!("let lock_{name} = m.exclusive({name})")
+            }
+            Stmt::Lock(name, LockMode::Exclusive) => format!("let lock_{name} = m.mutex({name})"),
+            Stmt::Unlock(name) => format!("drop(lock_{name})"),
+            Stmt::Release(name, false) => format!("m.store({name})"),
+            Stmt::Release(name, true) => format!("m.update({name})"),
+            // One operation for both.
+            Stmt::Acquire(name) if next == Some(&Stmt::Release(*name, true)) => {
+                format!("m.acquire_update({name})")
+            }
+            Stmt::Acquire(name) => format!("m.load({name})"),
+            Stmt::Post(..) | Stmt::Await(_) | Stmt::Ewait(_) => return,
+        };
+        _ = writeln!(self.text, "    {line};");
+    }
+
+    fn place(&self, bytes: Bytes) -> String {
+        match self.layout.place(bytes.start()) {
+            (Region::Arena, at) => format!("m.arena({at})"),
+            (Region::Pages, at) => format!("m.pages({at})"),
+        }
+    }
+
+    /// A word where that is possible, otherwise an array; for some a loop, or a copy.
+    fn access(&self, what: &str, bytes: Bytes, site: u32) -> String {
+        let (_, at) = self.layout.place(bytes.start());
+        let (place, len) = (self.place(bytes), bytes.len());
+        match (len, site % 4) {
+            (1 | 2 | 4 | 8 | 16, 0..3) if at % len == 0 => format!("{what}::<u{}>({place})", len * 8),
+            (2 | 4 | 8 | 16, 0..3) => format!("{what}_unaligned::<u{}>({place})", len * 8),
+            (_, 0) => format!("{what}_each::<{len}>({place})"),
+            (_, 1) => format!("{what}_slice::<{len}>({place})"),
+            _ => format!("{what}_unaligned::<[u8; {len}]>({place})"),
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! `cargo xtask fuzz-native`: random programs as native Rust under `cargo dagsan`, against the oracle.
+//!
+//! Programs come in batches: one crate, built once by `cargo dagsan build`; then a process per program and engine. The
+//! kept counterexamples come first, with every engine; random programs have one engine each, in turn. A failing program
+//! is shrunk in rounds, many candidates in one build, and printed.
+
+mod batch;
+mod case;
+mod shrink;
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail, ensure};
+use dagsan_core::order::{self, Engine};
+use dagsan_fuzz::Class;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use batch::{Builder, Profile};
+use case::{Case, Failure};
+
+/// Options of `fuzz-native`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// How many programs
+    #[arg(long, default_value_t = 400)]
+    programs: u64,
+    /// Seed of the first program
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// How many programs go into one build
+    #[arg(long, default_value_t = 400)]
+    batch: u64,
+    /// How the programs are built: `release` or `dev`
+    #[arg(long, default_value = "release")]
+    profile: Profile,
+    /// Only programs of this class: see `cargo xtask fuzz`
+    #[arg(long)]
+    class: Option<Class>,
+    /// Only this engine, on the programs that it supports
+    #[arg(long)]
+    engine: Option<String>,
+    /// Processes at a time
+    #[arg(long, default_value_t = std::thread::available_parallelism().map_or(1, usize::from))]
+    jobs: usize,
+}
+
+/// Where counterexamples are kept: those of the engines, and in `native` those of this command.
+const REGRESSIONS: &str = "crates/dagsan-fuzz/regressions";
+
+/// Fuzzes, and fails at the first disagreement.
+pub fn run(root: &Path, args: &Args) -> Result<()> {
+    let start = Instant::now();
+    let engine = args.engine.as_deref().map(order::find).transpose()?;
+    let builder = Builder::new(root, args.profile)?;
+    let bar = ProgressBar::new(args.programs).with_style(
+        ProgressStyle::with_template("{bar:40} {human_pos}/{human_len} programs, {msg}")
+            .unwrap_or_else(|_| ProgressStyle::default_bar()),
+    );
+    let mut tally = Tally::default();
+    let mut cases = kept(root, engine)?;
+    let mut next = 0;
+    loop {
+        let end = args.programs.min(next + args.batch.max(1));
+        for seed in next..end {
+            cases.push(Case::random(args.seed.wrapping_add(seed), args.class, engine)?);
+        }
+        bar.set_message("building");
+        if let Some((case, failure)) = batch(&builder, &cases, args.jobs, &mut tally, &bar)? {
+            bar.finish_and_clear();
+            return report(args, &builder, case, failure);
+        }
+        (next, cases) = (end, Vec::new());
+        if next == args.programs {
+            break;
+        }
+    }
+    bar.finish_and_clear();
+    println!(
+        "{} programs agree in {:.1} s: {} racy, {} deadlock, {} tasks, {} accesses; {} runs; {} of {} statements could not \
+         be said in Rust",
+        tally.programs,
+        start.elapsed().as_secs_f64(),
+        tally.racy,
+        tally.deadlocks,
+        tally.tasks,
+        tally.accesses,
+        tally.runs,
+        tally.changed,
+        tally.statements,
+    );
+    println!("by engine: {}", tally.engines());
+    Ok(())
+}
+
+#[derive(Default)]
+struct Tally {
+    programs: u64,
+    racy: u64,
+    deadlocks: u64,
+    tasks: u64,
+    accesses: u64,
+    runs: u64,
+    changed: usize,
+    statements: usize,
+    by_engine: Vec<(&'static str, u64)>,
+}
+
+impl Tally {
+    fn add(&mut self, case: &Case) {
+        self.programs += 1;
+        self.racy += u64::from(!case.racy.is_empty());
+        self.deadlocks += u64::from(case.outcome.deadlock);
+        self.tasks += u64::from(case.outcome.tasks);
+        self.accesses += case.outcome.accesses;
+        self.runs += case.engines.len() as u64;
+        self.changed += case.said.changed;
+        self.statements += case.said.program.walk().count();
+        for engine in &case.engines {
+            match self.by_engine.iter_mut().find(|(name, _)| *name == engine.name) {
+                Some((_, runs)) => *runs += 1,
+                None => self.by_engine.push((engine.name, 1)),
+            }
+        }
+    }
+
+    fn engines(&self) -> String {
+        let engines: Vec<String> =
+            self.by_engine.iter().map(|(name, runs)| format!("{name} {runs}")).collect();
+        engines.join(", ")
+    }
+}
+
+/// Builds and runs the cases; returns the first that fails, and how.
+fn batch<'c>(
+    builder: &Builder,
+    cases: &'c [Case],
+    jobs: usize,
+    tally: &mut Tally,
+    bar: &ProgressBar,
+) -> Result<Option<(&'c Case, Failure)>> {
+    let program = builder.build(cases)?;
+    bar.set_message("running");
+    let failures = program.run(cases, jobs, || bar.inc(1))?;
+    for (case, failure) in cases.iter().zip(failures) {
+        if let Some(failure) = failure {
+            return Ok(Some((case, failure)));
+        }
+        tally.add(case);
+    }
+    Ok(None)
+}
+
+/// The programs that are kept, each with every engine that supports it.
+fn kept(root: &Path, engine: Option<&'static Engine>) -> Result<Vec<Case>> {
+    let mut cases = Vec::new();
+    for (directory, is_said) in
+        [(root.join(REGRESSIONS), false), (root.join(REGRESSIONS).join("native"), true)]
+    {
+        let listing = directory.read_dir().with_context(|| format!("cannot list {}", directory.display()))?;
+        let mut files: Vec<PathBuf> = listing.flatten().map(|entry| entry.path()).collect();
+        files.retain(|path| path.extension().is_some_and(|extension| extension == "prog"));
+        files.sort();
+        for path in files {
+            cases.push(Case::kept(&path, is_said, engine)?);
+        }
+    }
+    ensure!(!cases.is_empty(), "no programs are kept in {REGRESSIONS}");
+    Ok(cases)
+}
+
+fn report(args: &Args, builder: &Builder, case: &Case, failure: Failure) -> Result<()> {
+    println!("{}: {failure}", case.name);
+    println!("shrinking a program of {} tasks …", case.said.program.task_count());
+    let (small, failure) = shrink::shrink(builder, case, failure)?;
+    println!("\n{}\n{failure}", small.said.program);
+    if let Some(seed) = case.seed {
+        let class = args.class.map(|class| format!(" --class {class}")).unwrap_or_default();
+        let engine = args.engine.as_ref().map(|name| format!(" --engine {name}")).unwrap_or_default();
+        println!("\nmake it again with:  cargo xtask fuzz-native --seed {seed} --programs 1{class}{engine}");
+        println!("keep the small one:  {REGRESSIONS}/native/NAME.prog");
+    }
+    bail!("a native program and the oracle disagree")
+}

@@ -1,0 +1,176 @@
+//! One program: what it is, what must come of it, and what came of it.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use dagsan_core::Construct;
+use dagsan_core::order::{self, Engine};
+use dagsan_findings::{End, Findings};
+use dagsan_fuzz::rust::{Layout, Region, Said, expected, say};
+use dagsan_fuzz::{Class, Outcome, Program, Size, Stmt, generate};
+
+/// A program and the oracle's verdict.
+pub struct Case {
+    pub name: String,
+    /// Of a random program.
+    pub seed: Option<u64>,
+    pub said: Said,
+    pub layout: Layout,
+    /// The engines that are to judge it.
+    pub engines: Vec<&'static Engine>,
+    pub outcome: Outcome,
+    /// The bytes that race, as the program names them.
+    pub racy: BTreeSet<u64>,
+}
+
+impl Case {
+    /// The random program of a seed, with one of the engines that support it.
+    pub fn random(seed: u64, class: Option<Class>, engine: Option<&'static Engine>) -> Result<Case> {
+        let class = class.unwrap_or(Class::ALL[(seed % Class::ALL.len() as u64) as usize]);
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let size = Size::pick(&mut rng);
+        let mut program = generate(class, &mut rng, size);
+        if rng.u32(0..6) == 0 {
+            confuse_promises(&mut program, &mut rng);
+        }
+        let structured = !class.constructs().contains(&Construct::GeneralFuture);
+        let mut case = Case::new(format!("seed {seed}"), Some(seed), say(&program, structured))?;
+        case.engines = match engine {
+            Some(engine) => case.engines.into_iter().filter(|other| other.name == engine.name).collect(),
+            None => rng.choice(&case.engines).into_iter().copied().collect(),
+        };
+        Ok(case)
+    }
+
+    /// A program that is kept in a file, as it was said or as it was generated, with all engines that support it.
+    pub fn kept(path: &Path, is_said: bool, engine: Option<&'static Engine>) -> Result<Case> {
+        let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let program = Program::parse(&text).with_context(|| path.display().to_string())?;
+        let mut case = Case::new(path.display().to_string(), None, say(&program, is_said))?;
+        case.engines.retain(|other| engine.is_none_or(|engine| engine.name == other.name));
+        Ok(case)
+    }
+
+    /// A case with all engines that support it.
+    pub fn new(name: String, seed: Option<u64>, said: Said) -> Result<Case> {
+        let (outcome, racy) =
+            expected(&said).with_context(|| format!("{name}: the core refuses the program"))?;
+        let uses = said.constructs();
+        let supports = |engine: &&Engine| uses.iter().all(|&construct| engine.supports(construct));
+        let engines = order::ENGINES.iter().filter(supports).collect();
+        let layout = Layout::new(&said.program);
+        Ok(Case { name, seed, said, layout, engines, outcome, racy })
+    }
+
+    /// How a run differs from what the oracle says.
+    pub fn compare(&self, engine: &'static Engine, seen: &Seen) -> Option<Failure> {
+        let what = self.difference(seen)?;
+        Some(Failure { engine, what })
+    }
+
+    fn difference(&self, seen: &Seen) -> Option<What> {
+        let Seen::Ended { arena, pages, panic, findings } = seen else {
+            let Seen::Failed(how) = seen else { return None };
+            return Some(What::Ending(how.clone()));
+        };
+        let deadlock = match &findings.end {
+            End::Exited => false,
+            End::Deadlock(_) => true,
+            other => return Some(What::Ending(format!("{other:?}"))),
+        };
+        match (deadlock, self.outcome.deadlock, panic) {
+            (false, false, None) | (true, true, Some(_)) => {}
+            (_, _, Some(panic)) => return Some(What::Ending(format!("a panic: {panic}"))),
+            _ => return Some(What::Ending(format!("{:?}", findings.end))),
+        }
+        if findings.stats.tasks != u64::from(self.outcome.tasks) {
+            return Some(What::Ending(format!("{} tasks, not {}", findings.stats.tasks, self.outcome.tasks)));
+        }
+        if findings.dropped_races > 0 {
+            return Some(What::Ending(format!("{} races were dropped", findings.dropped_races)));
+        }
+        let native = |byte: &u64| match self.layout.place(*byte) {
+            (Region::Arena, at) => arena + at,
+            (Region::Pages, at) => pages + at,
+        };
+        let ranges = findings.races.iter().flat_map(|race| &race.bytes);
+        let found: BTreeSet<u64> = ranges.flat_map(|&(start, len)| start..start + len).collect();
+        if let Some(missed) = self.racy.iter().find(|byte| !found.contains(&native(byte))) {
+            return Some(What::Missed(*missed));
+        }
+        let racy: BTreeSet<u64> = self.racy.iter().map(native).collect();
+        let wrong = *found.difference(&racy).next()?;
+        let bytes =
+            self.said.program.walk().filter_map(Stmt::bytes).flat_map(|bytes| bytes.start()..bytes.end());
+        let byte = bytes.into_iter().find(|byte| native(byte) == wrong);
+        Some(byte.map_or(What::Stray(wrong), What::NoRace))
+    }
+}
+
+/// Lets some task set another promise than it ought to: then some promise is set twice, and some perhaps never.
+fn confuse_promises(program: &mut Program, rng: &mut fastrand::Rng) {
+    let sets: Vec<u32> = program.walk().filter_map(set_name).collect();
+    let (Some(&other), true) = (rng.choice(&sets), sets.len() > 1) else { return };
+    let chosen = rng.usize(0..sets.len());
+    let mut next = 0;
+    program.for_each_mut(|stmt| {
+        if set_name(stmt).is_some() {
+            if next == chosen {
+                *stmt = Stmt::Set(other);
+            }
+            next += 1;
+        }
+    });
+}
+
+fn set_name(stmt: &Stmt) -> Option<u32> {
+    match stmt {
+        Stmt::Set(name) => Some(*name),
+        _ => None,
+    }
+}
+
+/// What came of a process.
+pub enum Seen {
+    /// It has told where its memory is, and what it found.
+    Ended { arena: u64, pages: u64, panic: Option<String>, findings: Box<Findings> },
+    /// It crashed, or hangs, or told nothing.
+    Failed(String),
+}
+
+/// A program natively, with an engine, and the oracle disagree.
+#[derive(Debug)]
+pub struct Failure {
+    pub engine: &'static Engine,
+    pub what: What,
+}
+
+/// About what they disagree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum What {
+    /// A race on this byte was not found.
+    Missed(u64),
+    /// This byte does not race.
+    NoRace(u64),
+    /// A race at an address that is none of the program's.
+    Stray(u64),
+    /// The run ended in another way.
+    Ending(String),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` natively ", self.engine.name)?;
+        match &self.what {
+            What::Missed(byte) => write!(f, "misses the race on byte {byte:#x}"),
+            What::NoRace(byte) => write!(f, "reports a race on byte {byte:#x}, which has none"),
+            What::Stray(address) => {
+                write!(f, "reports a race at {address:#x}, which is not the program's memory")
+            }
+            What::Ending(how) => write!(f, "ends otherwise: {how}"),
+        }
+    }
+}

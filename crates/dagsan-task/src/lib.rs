@@ -82,6 +82,7 @@
 // own code. What they do to the stack of the task that calls them is no business of a check.
 #![cfg_attr(dagsan, feature(sanitize))]
 
+mod call;
 mod deadlock;
 mod events;
 mod executor;

@@ -23,6 +23,7 @@ use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::ptr::{self, NonNull};
 use std::sync::{Arc, OnceLock};
 
+use crate::call::{call, call_with};
 use crate::events::Kind;
 use crate::executor::{self, By, Started};
 use crate::join::{self, Anything, Join};
@@ -55,7 +56,7 @@ pub fn procedure<'scope, R>(body: impl FnOnce(&Procedure<'scope>) -> R) -> R {
     // SAFETY: `place` is not moved, and `frame_end` is called below; nothing in between unwinds, since what `body` does is
     // caught.
     let join = unsafe { executor::frame_begin(&mut place) };
-    let result = catch_unwind(AssertUnwindSafe(|| body(Procedure::of(join))));
+    let result = catch_unwind(AssertUnwindSafe(|| call_with(body, Procedure::of(join))));
     let result = result.map_err(|payload| executor::panicked(join, payload)).ok();
     let panic = executor::frame_end(join, Location::caller());
     join::unwrap(result, panic)
@@ -133,7 +134,7 @@ impl<'scope> Procedure<'scope> {
                 body.assume_init()
             };
             let give_up = GiveUp::<T>(PhantomData);
-            let value = ManuallyDrop::new(body());
+            let value = ManuallyDrop::new(call(body));
             match take_slot::<T>() {
                 // SAFETY: not redirected, so the parent is still in `executor::start`, and `start` is good. The value
                 // is not used here again.

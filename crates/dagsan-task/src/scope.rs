@@ -10,6 +10,7 @@ use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::ptr::{self, NonNull};
 
+use crate::call::call_with;
 use crate::events::Kind;
 use crate::executor::{self, By, Started};
 use crate::future::{Completion, Future};
@@ -37,7 +38,7 @@ pub fn finish<'scope, R>(body: impl FnOnce(&Scope<'scope>) -> R) -> R {
     // SAFETY: `place` is not moved, and `finish_end` is called below; nothing in between unwinds, since what `body` does
     // is caught.
     let join = unsafe { executor::finish_begin(&mut place) };
-    let result = catch_unwind(AssertUnwindSafe(|| body(Scope::of(join))));
+    let result = catch_unwind(AssertUnwindSafe(|| call_with(body, Scope::of(join))));
     let result = result.map_err(|payload| executor::panicked(join, payload)).ok();
     let panic = executor::finish_end(join, Location::caller());
     join::unwrap(result, panic)
@@ -106,7 +107,7 @@ impl<'scope> Scope<'scope> {
     ) -> Future<T> {
         let future = Future::new(Location::caller());
         let completion = Completion::of(&future);
-        self.start(Kind::Future, Some(future.latch()), move |scope| completion.complete(body(scope)));
+        self.start(Kind::Future, Some(future.latch()), move |scope| completion.complete(call_with(body, scope)));
         future
     }
 
@@ -124,7 +125,7 @@ impl<'scope> Scope<'scope> {
             };
             let Some(finish) = finish else { unreachable!("a scope is that of a finish") };
             // SAFETY: open until this task has ended.
-            body(Scope::of(unsafe { finish.as_ref() }));
+            call_with(body, Scope::of(unsafe { finish.as_ref() }));
         }
 
         let mut body = ManuallyDrop::new(body);

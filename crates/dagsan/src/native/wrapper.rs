@@ -36,11 +36,13 @@ const COMMON: [&str; 6] = [
 ];
 
 /// For crates that get hooks.
-const HOOKS: [&str; 5] = [
+const HOOKS: [&str; 6] = [
     "-Zsanitizer=thread",
     "-Zexternal-clangrt",
     // Without optimisation, rustc would take what the standard library has compiled for itself, without hooks.
     "-Zshare-generics=off",
+    // Functions with the same code, merged, would all be shown at the lines of one of them.
+    "-Zmerge-functions=disabled",
     "-Cllvm-args=-tsan-instrument-func-entry-exit=0",
     // LLVM puts no hooks on accesses of more than 16 bytes.
     "-Ctarget-feature=-avx",

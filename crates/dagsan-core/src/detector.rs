@@ -234,10 +234,22 @@ impl Online {
         self.origins.enter(strand.id, Origin { task: strand.task, locks });
         let Online { order, history, origins, locksets, .. } = self;
         let mut judge = Bench { order: &mut **order, origins, locksets, found, now: strand.id };
-        for run in runs {
-            judge.found.stats.checks += 1;
-            let record = Record::new(strand.id, run, locks != Lockset::EMPTY);
-            history.access(run.at, record, &mut judge);
+        judge.found.stats.checks += runs.len() as u64;
+        let record = |run: &Run| Record::new(strand.id, run, locks != Lockset::EMPTY);
+        let mut rest = runs;
+        loop {
+            rest = match rest {
+                // A front end may well have the read of a line beside its write.
+                [one, two, more @ ..] if one.at.line == two.at.line => {
+                    history.access_twice(one.at, record(one), (two.at.mask, record(two)), &mut judge);
+                    more
+                }
+                [one, more @ ..] => {
+                    history.access(one.at, record(one), &mut judge);
+                    more
+                }
+                [] => break,
+            };
         }
         history.tidy();
     }

@@ -200,47 +200,66 @@ pub(crate) fn is_empty() -> bool {
 const TAKEN: u32 = 2;
 
 /// Moves what was recorded into `runs`, without the bytes that `drop` picks of a line. Tables and logs are empty
-/// afterwards.
+/// afterwards. If a line was read and written, both come together, the write first.
 pub(crate) fn take(sites: &mut Sites, runs: &mut Vec<Run>, drop: impl Fn(u64) -> u64) {
-    let mut push = |entry: Entry, kind, slot: usize, all: u64| {
-        let line = entry.line();
-        // SAFETY: as in `record`.
-        let code = unsafe { &mut (*layout::sites(line))[slot] };
-        if !entry.is_first() {
-            *code = TAKEN;
-            sites.journal.push(Entry::new(line, kind, false, entry.before, entry.origin));
-            return false;
-        }
-        let several = *code == TAKEN;
-        *code = 0;
-        let mask = all & !drop(line);
-        if mask != 0 {
-            if several {
-                sites.journal.push(Entry::new(line, kind, true, all, entry.origin));
-            }
-            let site = sites.number(entry.origin, several);
-            runs.push(Run { at: Location { line, mask }, kind, site, atomic: false });
-        }
-        true
-    };
     // SAFETY: as in `record`.
     unsafe {
         let reads = Log::of(AccessKind::Read);
         while let Some(entry) = (*reads).pop() {
-            let (seen, written) = (layout::mask(SEEN, entry.line()), layout::mask(WRITTEN, entry.line()));
-            if push(entry, AccessKind::Read, 0, *seen & !*written) {
-                *seen = 0;
+            let line = entry.line();
+            let (seen, written) = (layout::mask(SEEN, line), *layout::mask(WRITTEN, line));
+            let code = &mut (*layout::sites(line))[0];
+            let Some(site) = site(entry, AccessKind::Read, *seen & !written, code, sites) else { continue };
+            if written != 0 {
+                // The write comes first: until it does, the site waits in the table.
+                *code = site.number();
+                continue;
             }
+            let mask = *seen & !drop(line);
+            if mask != 0 {
+                runs.push(run(line, mask, AccessKind::Read, site));
+            }
+            (*seen, *code) = (0, 0);
         }
         let writes = Log::of(AccessKind::Write);
         while let Some(entry) = (*writes).pop() {
-            let written = layout::mask(WRITTEN, entry.line());
-            if push(entry, AccessKind::Write, 1, *written) {
-                *written = 0;
-                *layout::mask(SEEN, entry.line()) = 0;
+            let line = entry.line();
+            let (seen, written) = (layout::mask(SEEN, line), layout::mask(WRITTEN, line));
+            let [read, code] = &mut *layout::sites(line);
+            let Some(site) = site(entry, AccessKind::Write, *written, code, sites) else { continue };
+            let kept = !drop(line);
+            if *written & kept != 0 {
+                runs.push(run(line, *written & kept, AccessKind::Write, site));
             }
+            let mask = *seen & !*written & kept;
+            if mask != 0 {
+                runs.push(run(line, mask, AccessKind::Read, SiteId::new(*read).unwrap_or(UNKNOWN)));
+            }
+            (*seen, *written) = (0, 0);
+            (*read, *code) = (0, 0);
         }
     }
+}
+
+/// The site of a line, if the entry is the line's first: until it comes, later ones go to the journal. `all` are the
+/// bytes, and `code` is the entry's part of the table of sites.
+#[inline]
+fn site(entry: Entry, kind: AccessKind, all: u64, code: &mut u32, sites: &mut Sites) -> Option<SiteId> {
+    if !entry.is_first() {
+        *code = TAKEN;
+        sites.journal.push(Entry::new(entry.line(), kind, false, entry.before, entry.origin));
+        return None;
+    }
+    let several = *code == TAKEN;
+    if several {
+        sites.journal.push(Entry::new(entry.line(), kind, true, all, entry.origin));
+    }
+    Some(sites.number(entry.origin, several))
+}
+
+#[inline]
+fn run(line: u64, mask: u64, kind: AccessKind, site: SiteId) -> Run {
+    Run { at: Location { line, mask }, kind, site, atomic: false }
 }
 
 /// A site that stands for an access whose code is not known.

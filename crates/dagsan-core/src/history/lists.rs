@@ -17,6 +17,11 @@ impl List {
     pub(crate) const EMPTY: List = List(0);
 
     #[inline]
+    pub(super) fn number(self) -> u32 {
+        self.0
+    }
+
+    #[inline]
     pub(crate) fn is_empty(self) -> bool {
         self == List::EMPTY
     }
@@ -41,16 +46,19 @@ struct Node {
 pub(crate) struct Lists {
     /// Node 0 ends every list.
     nodes: Vec<Node>,
+    /// Lists made lately, each at the place that its bits choose: their like may be wanted again.
+    lately: Box<[List; LATELY]>,
     /// Collect when there are this many.
     collect_at: usize,
 }
 
+const LATELY: usize = 256;
 const FIRST_COLLECTION: usize = 1 << 16;
 
 impl Lists {
     pub(crate) fn new() -> Lists {
-        let end = Node { record: Record::NO_WRITE, next: List::EMPTY, len: 0 };
-        Lists { nodes: vec![end], collect_at: FIRST_COLLECTION }
+        let end = Node { record: Record::NONE, next: List::EMPTY, len: 0 };
+        Lists { nodes: vec![end], lately: Box::new([List::EMPTY; LATELY]), collect_at: FIRST_COLLECTION }
     }
 
     #[inline]
@@ -89,17 +97,26 @@ impl Lists {
 
     /// The list with one record more. `same_locks` says whether it was made with the locks of the next one held.
     pub(crate) fn cons(&mut self, record: Record, next: List, same_locks: bool) -> List {
+        let slot = (record.mixed() ^ next.0.wrapping_mul(0x9e37_79b1)) >> (32 - LATELY.ilog2());
+        let like = self.lately[slot as usize];
+        let node = &self.nodes[like.0 as usize];
+        if node.record == record && node.next == next {
+            return like;
+        }
+        let list = List(self.nodes.len() as u32);
+        self.lately[slot as usize] = list;
         let flags = self.nodes[next.0 as usize].len & (WRITE | PLAIN | MIXED);
         let write = if record.is_write() { WRITE } else { 0 };
         let plain = if record.is_atomic() { 0 } else { PLAIN };
         let mixed = if same_locks || next.is_empty() { 0 } else { MIXED };
         let len = (self.len(next) + 1) << FLAGS | flags | write | plain | mixed;
         self.nodes.push(Node { record, next, len });
-        List((self.nodes.len() - 1) as u32)
+        list
     }
 
     pub(crate) fn clear(&mut self) {
         self.nodes.truncate(1);
+        self.lately.fill(List::EMPTY);
         self.collect_at = FIRST_COLLECTION;
     }
 
@@ -131,6 +148,7 @@ impl Lists {
             }
         }
         self.nodes.truncate(kept);
+        self.lately.fill(List::EMPTY);
         self.collect_at = (kept * 2).max(FIRST_COLLECTION);
         roots(&mut |list| *list = moved[list.0 as usize]);
     }

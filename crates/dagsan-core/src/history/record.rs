@@ -11,7 +11,7 @@ use crate::ids::{SiteId, StrandId};
 /// ```
 ///
 /// Which locks were held is a matter of the strand, and asked for only where both sides are locked.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Record(u64);
 
 const WRITE: u64 = 1;
@@ -22,6 +22,9 @@ impl Record {
     /// No write: what a segment that was only read has for a writer.
     pub(crate) const NO_WRITE: Record = Record(0);
 
+    /// No access at all: no strand has the largest number.
+    pub(super) const NONE: Record = Record(u64::MAX);
+
     /// The access `run` of `strand`. `locked` says whether the strand held locks.
     #[inline]
     pub(crate) fn new(strand: StrandId, run: &Run, locked: bool) -> Record {
@@ -29,6 +32,12 @@ impl Record {
         let locked = if locked { LOCKED } else { 0 };
         let atomic = if run.atomic { ATOMIC } else { 0 };
         Record(u64::from(strand.0) << 32 | u64::from(run.site.number()) << 3 | atomic | locked | write)
+    }
+
+    /// Some bits that depend on all others, to choose a place by.
+    #[inline]
+    pub(super) fn mixed(self) -> u32 {
+        (self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
     }
 
     #[inline]

@@ -1,0 +1,220 @@
+//! From one state of some bytes to the next: a new access is compared with what is remembered, then remembered itself.
+//!
+//! Strands do the same to many lines, so the last transitions are kept: from which state, by which access, to which.
+//!
+//! What an access covers is dropped: if `a` precedes `b`, and all that conflicts with `a` conflicts with `b`, then
+//! whatever later is parallel to `a` is parallel to `b` too, for a path from `b` would be one from `a`.
+//! So per byte no race is missed, and all that are found are races. Once a byte is racy, not every
+//! further race on it is found. Two accesses conflict if one writes, not both are atomic, and the locks of their
+//! strands do not keep them apart: a plain write without locks is alone in covering whatever it follows.
+//!
+//! Finding out whether a reader can be dropped costs a query, and keeping it is never wrong: only
+//! the latest is asked about, and all of them whenever their number has doubled. Then also those that
+//! share a bag with a later one go: the engine will never tell them apart.
+
+use super::Judge;
+use super::lists::{List, Lists};
+use super::record::Record;
+use super::states::{State, StateId, States};
+use crate::bytes::Location;
+
+/// A transition from one state to another, kept so that lines treated alike are judged once.
+#[derive(Clone, Copy)]
+struct Transition {
+    access: Record,
+    from: StateId,
+    to: StateId,
+}
+
+const NO_TRANSITION: Transition =
+    Transition { access: Record::NONE, from: StateId::UNTOUCHED, to: StateId::UNTOUCHED };
+
+const MEMO: usize = 256;
+
+/// See the module's documentation.
+pub(super) struct Transitions {
+    states: States,
+    lists: Lists,
+    /// The last transitions, each at the place that its bits choose.
+    memo: Box<[Transition; MEMO]>,
+}
+
+impl Transitions {
+    pub(super) fn new() -> Transitions {
+        Transitions { states: States::new(), lists: Lists::new(), memo: Box::new([NO_TRANSITION; MEMO]) }
+    }
+
+    /// The state of the bytes at `at` after an access; `from` is the one before.
+    #[inline]
+    pub(super) fn step(
+        &mut self,
+        from: StateId,
+        access: Record,
+        at: Location,
+        judge: &mut impl Judge,
+    ) -> StateId {
+        let slot = from.number().wrapping_mul(0x9e37_79b1) ^ access.mixed();
+        let slot = (slot >> (32 - MEMO.ilog2())) as usize;
+        let known = &self.memo[slot];
+        if known.access == access && known.from == from {
+            return known.to;
+        }
+        self.judge(from, access, at, slot, judge)
+    }
+
+    #[inline(never)]
+    fn judge(
+        &mut self,
+        id: StateId,
+        access: Record,
+        at: Location,
+        slot: usize,
+        judge: &mut impl Judge,
+    ) -> StateId {
+        let from = self.states.get(id);
+        let mut raced = false;
+        if from.writer != Record::NO_WRITE && races(from.writer, access, judge) {
+            raced = true;
+            judge.race(from.writer, access, at);
+        }
+        let mut repeated = Vec::new();
+        if self.may_conflict(from.list, access, judge) {
+            for earlier in self.lists.iter(from.list) {
+                if races(earlier, access, judge) {
+                    raced = true;
+                    if !judge.race(earlier, access, at) {
+                        repeated.push(earlier);
+                    }
+                }
+            }
+        }
+        let to = if access.is_plain_write() {
+            State { writer: access, list: List::EMPTY }
+        } else {
+            let list = self.without(from.list, repeated, judge);
+            State { writer: from.writer, list: self.remember(list, access, judge) }
+        };
+        let to = self.states.number(to);
+        // A race is reported for every location, so only race-free transitions are taken from memory.
+        self.memo[slot] = if raced { NO_TRANSITION } else { Transition { access, from: id, to } };
+        to
+    }
+
+    /// May something in the list race with `access`? Most often one look at the list is enough.
+    fn may_conflict(&self, list: List, access: Record, judge: &impl Judge) -> bool {
+        let common = self.lists.with_common_locks(list);
+        self.lists.may_conflict(list, access)
+            && !common.is_some_and(|earlier| excluded(earlier, access, judge))
+    }
+
+    /// The list without `records`, which are in the order of the list. Accesses that race again as others did
+    /// before are forgotten: their bytes are known to be racy, and with many such on both sides the reports
+    /// would grow as the square.
+    fn without(&mut self, list: List, records: Vec<Record>, judge: &impl Judge) -> List {
+        if records.is_empty() {
+            return list;
+        }
+        let mut records = records.into_iter().peekable();
+        let kept: Vec<Record> =
+            self.lists.iter(list).filter(|record| records.next_if_eq(record).is_none()).collect();
+        self.list_of(kept, judge)
+    }
+
+    /// The list with `access` in it, and without some that it covers.
+    fn remember(&mut self, mut list: List, access: Record, judge: &mut impl Judge) -> List {
+        while let Some((latest, older)) = self.lists.head(list) {
+            if !covers(access, latest, judge) || !judge.precedes(latest.strand()) {
+                break;
+            }
+            list = older;
+        }
+        let len = self.lists.len(list);
+        if len >= 8 && len.is_power_of_two() {
+            list = self.without_covered(list, access, judge);
+        }
+        self.cons(access, list, judge)
+    }
+
+    /// The list without those that `access` covers, and those that a later one in their bag covers.
+    fn without_covered(&mut self, list: List, access: Record, judge: &mut impl Judge) -> List {
+        let mut in_bags: Vec<(u32, Record)> = Vec::new();
+        let mut kept: Vec<Record> = Vec::new();
+        for earlier in self.lists.iter(list) {
+            if covers(access, earlier, judge) && judge.precedes(earlier.strand()) {
+                continue;
+            }
+            if let Some(bag) = judge.bag(earlier.strand()) {
+                if in_bags.iter().any(|&(other, later)| other == bag && covers(later, earlier, judge)) {
+                    continue;
+                }
+                in_bags.push((bag, earlier));
+            }
+            kept.push(earlier);
+        }
+        if kept.len() as u32 == self.lists.len(list) {
+            return list;
+        }
+        self.list_of(kept, judge)
+    }
+
+    fn list_of(&mut self, records: Vec<Record>, judge: &impl Judge) -> List {
+        records.into_iter().rev().fold(List::EMPTY, |list, record| self.cons(record, list, judge))
+    }
+
+    fn cons(&mut self, record: Record, list: List, judge: &impl Judge) -> List {
+        let same_locks = self.lists.head(list).is_some_and(|(next, _)| same_locks(record, next, judge));
+        self.lists.cons(record, list, same_locks)
+    }
+
+    /// Everything so far precedes everything to come.
+    pub(super) fn clear(&mut self) {
+        self.states.clear();
+        self.lists.clear();
+        self.memo.fill(NO_TRANSITION);
+    }
+
+    #[inline]
+    pub(super) fn wants_collection(&self) -> bool {
+        self.states.wants_collection() || self.lists.wants_collection()
+    }
+
+    /// Keeps the states that `roots` names, and tells it their new numbers. It must visit the same numbers both times
+    /// it is called.
+    pub(super) fn collect(&mut self, roots: impl FnMut(&mut dyn FnMut(&mut StateId))) {
+        self.states.collect(&mut self.lists, roots);
+        self.memo.fill(NO_TRANSITION);
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        self.states.memory() + self.lists.memory()
+    }
+}
+
+/// Do locks keep the two apart?
+#[inline]
+fn excluded(a: Record, b: Record, judge: &impl Judge) -> bool {
+    a.is_locked() && b.is_locked() && judge.exclude(a.strand(), b.strand())
+}
+
+/// Does `access` race with an earlier one?
+#[inline]
+fn races(earlier: Record, access: Record, judge: &mut impl Judge) -> bool {
+    earlier.conflicts(access) && !excluded(earlier, access, judge) && !judge.precedes(earlier.strand())
+}
+
+/// Does whatever conflicts with `earlier` conflict with `later` too?
+#[inline]
+fn covers(later: Record, earlier: Record, judge: &impl Judge) -> bool {
+    later.covers(earlier) && (!later.is_locked() || judge.excludes_no_more(later.strand(), earlier.strand()))
+}
+
+/// Do the locks of the two exclude the same?
+#[inline]
+fn same_locks(a: Record, b: Record, judge: &impl Judge) -> bool {
+    match (a.is_locked(), b.is_locked()) {
+        (true, true) => {
+            judge.excludes_no_more(a.strand(), b.strand()) && judge.excludes_no_more(b.strand(), a.strand())
+        }
+        (a, b) => a == b,
+    }
+}

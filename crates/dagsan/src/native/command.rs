@@ -14,6 +14,7 @@ use crate::exit::Code;
 use crate::native::arguments::{Command, Own, Passed};
 use crate::native::config::{Config, Metadata, TARGET, cargo, check_host};
 use crate::native::outcome::program_code;
+use crate::native::rayon;
 use crate::native::runtime::{self, Hooks};
 use crate::native::session::{Action, Runtime, Session, VARIABLE};
 use crate::native::{RUNNER, findings, status, wrapper};
@@ -105,7 +106,7 @@ impl Build {
     fn run(&self, action: Action) -> Result<u8> {
         ensure!(!self.passed.doc, "doctests cannot be checked: leave out --doc, and put the code in a test");
         let session = self.session(action)?;
-        forget_other_flags(&self.directory)?;
+        forget_other_flags(&self.directory, &session.runtime)?;
         findings::prepare(&session)?;
         let mut command = cargo();
         for setting in self.settings(action)? {
@@ -185,10 +186,11 @@ impl Build {
     }
 }
 
-/// cargo does not know the flags that the wrapper adds. If they were others the last time, what was built is removed.
-fn forget_other_flags(directory: &Path) -> Result<()> {
+/// cargo does not know the flags that the wrapper adds, nor the drop-in for rayon-core. If they were others the last
+/// time, what was built is removed.
+fn forget_other_flags(directory: &Path, runtime: &Runtime) -> Result<()> {
     let stamp = directory.join("flags");
-    let flags = wrapper::flags();
+    let flags = format!("{}\nrayon {:x}", wrapper::flags(), rayon::digest(&runtime.rayon)?);
     if fs::read_to_string(&stamp).is_ok_and(|known| known == flags) {
         return Ok(());
     }

@@ -20,6 +20,7 @@ mod config;
 mod findings;
 mod harness;
 mod outcome;
+mod rayon;
 mod replay;
 mod runner;
 mod runtime;

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::native::config::{TARGET, cargo};
+use crate::native::rayon;
 use crate::native::session::Runtime;
 use crate::native::status;
 
@@ -45,7 +46,8 @@ pub fn build(directory: &Path, hooks: Hooks, color: &str, quiet: bool) -> Result
         Hooks::Called => ("called", ""),
     };
     let directory = &directory.join(name);
-    let manifest = source()?.join("Cargo.toml");
+    let source = source()?;
+    let manifest = source.join("Cargo.toml");
     let release = directory.join(TARGET).join("release");
     let library = release.join("libdagsan_rt.rlib");
     if !quiet && !library.exists() {
@@ -68,7 +70,7 @@ pub fn build(directory: &Path, hooks: Hooks, color: &str, quiet: bool) -> Result
     ensure!(library.exists(), "{} was built and has no library", manifest.display());
     // Macros that its crates were compiled with are for the host.
     let directories = vec![release.join("deps"), directory.join("release").join("deps")];
-    Ok(Runtime { library, directories })
+    Ok(Runtime { library, directories, rayon: rayon::source(&source) })
 }
 
 /// The root of DagSan's sources.

@@ -39,6 +39,8 @@ pub struct Runtime {
     pub library: PathBuf,
     /// Where rustc finds the crates it needs.
     pub directories: Vec<PathBuf>,
+    /// The source that takes the place of rayon-core's.
+    pub rayon: PathBuf,
 }
 
 /// One `cargo dagsan`.

@@ -5,7 +5,7 @@
 //! variable that lets a stable rustc take them. Build scripts that probe the compiler, through this wrapper and with the
 //! same target, must see what they always see: cargo alone asks rustc to announce the files that it writes.
 //!
-//! The task runtime and the detector are compiled without hooks. So are dynamic libraries, where nobody would
+//! The task runtime and the detector are compiled without hooks, and so is rayon-core, from our source. So are dynamic libraries, where nobody would
 //! answer them: what they do is not checked.
 
 use std::env;
@@ -17,11 +17,13 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
+use crate::native::rayon;
 use crate::native::session::{Runtime, Session};
 use crate::native::status;
 
 /// The crates that the detector is made of, and what tasks run on.
-const OURS: [&str; 5] = ["dagsan_rt", "dagsan_core", "dagsan_findings", "dagsan_task", "corosensei"];
+const OURS: [&str; 6] =
+    ["dagsan_rt", "dagsan_core", "dagsan_findings", "dagsan_task", "corosensei", rayon::CRATE];
 
 /// For all crates of the target.
 const COMMON: [&str; 6] = [
@@ -63,7 +65,8 @@ pub fn flags() -> String {
 
 /// Runs rustc, or the wrapper that cargo puts before it for crates of the workspace.
 pub fn run(session: &Session, rustc: &OsStr, arguments: &[OsString]) -> Result<u8> {
-    let change = Call::read(&expanded(arguments)?).change(&session.runtime);
+    let expanded = expanded(arguments)?;
+    let change = Call::read(&expanded).change(&session.runtime);
     if env::var_os("CARGO_PRIMARY_PACKAGE").is_some() {
         for warning in &change.warnings {
             status::warning(&session.color, warning);
@@ -80,7 +83,11 @@ pub fn run(session: &Session, rustc: &OsStr, arguments: &[OsString]) -> Result<u
         }
         None => Command::new(rustc),
     };
-    command.args(arguments).args(&change.flags);
+    match change.drop_in {
+        true => command.args(rayon::substitute(expanded, &session.runtime.rayon)?),
+        false => command.args(arguments),
+    };
+    command.args(&change.flags);
     if change.bootstrap {
         command.env("RUSTC_BOOTSTRAP", "1");
     }
@@ -143,6 +150,8 @@ struct Change {
     flags: Vec<OsString>,
     bootstrap: bool,
     warnings: Vec<String>,
+    /// Is it rayon-core, to be compiled from our source?
+    drop_in: bool,
     /// A program, by the file that says whether it is a test binary, and whether it is.
     mark: Option<(PathBuf, bool)>,
 }
@@ -219,7 +228,9 @@ impl Call {
         if !self.announces {
             return Change::default();
         }
-        let mut change = Change { bootstrap: true, ..Change::default() };
+        // Its own unit tests are of what is in its source.
+        let drop_in = name == rayon::CRATE && !self.test;
+        let mut change = Change { bootstrap: true, drop_in, ..Change::default() };
         change.flags.extend(COMMON.map(OsString::from));
         // Line tables alone do not say which modules functions are in.
         let lines_only = ["0", "none", "line-directives-only", "line-tables-only"];
@@ -274,7 +285,8 @@ mod tests {
 
     fn probe(line: &str) -> Change {
         let arguments: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        let runtime = Runtime { library: "r/libdagsan_rt.rlib".into(), directories: vec!["r/deps".into()] };
+        let library = "r/libdagsan_rt.rlib".into();
+        let runtime = Runtime { library, directories: vec!["r/deps".into()], rayon: "r/rayon".into() };
         Call::read(&arguments).change(&runtime)
     }
 
@@ -334,6 +346,15 @@ mod tests {
             assert!(has(&ours, "--cfg=dagsan") && has(&ours, "-Cunsafe-allow-abi-mismatch=sanitizer"));
             assert!(!has(&ours, "-Zsanitizer=thread"), "{name}");
         }
+    }
+
+    #[test]
+    fn rayon_core_is_compiled_from_our_source() {
+        let line = "--crate-name rayon_core --crate-type lib /r/rayon-core-1.13.0/src/lib.rs";
+        assert!(change(&format!("{line} --target x")).drop_in);
+        assert!(!change(line).drop_in, "for the host");
+        assert!(!change(&format!("{line} --target x --test")).drop_in);
+        assert!(!change("--crate-name rayon --crate-type lib src/lib.rs --target x").drop_in);
     }
 
     #[test]

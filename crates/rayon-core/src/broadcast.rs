@@ -1,0 +1,115 @@
+//! [`broadcast`]: one task for every thread that the pool would have.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::panic::{Location, resume_unwind};
+use std::sync::Arc;
+
+use crate::events::Kind;
+use crate::finish::Call;
+use crate::local::{Seat, Worker};
+use crate::pool::Pool;
+use crate::stack::here;
+use crate::tasks;
+use crate::unwind::{Payload, halt};
+
+/// Runs `op` once for every thread of the current pool, and returns the results in the order of the threads.
+///
+/// If one panics, the others are still run. Then `broadcast` goes on with the first panic.
+#[track_caller]
+pub fn broadcast<OP, R>(op: OP) -> Vec<R>
+where
+    OP: Fn(BroadcastContext<'_>) -> R + Sync,
+    R: Send,
+{
+    broadcast_in(&Pool::current(), op)
+}
+
+/// Spawns `op` once for every thread of the current pool; nobody waits for it.
+#[track_caller]
+pub fn spawn_broadcast<OP>(op: OP)
+where
+    OP: Fn(BroadcastContext<'_>) + Send + Sync + 'static,
+{
+    spawn_broadcast_in(&Pool::current(), op);
+}
+
+#[track_caller]
+pub(crate) fn broadcast_in<OP, R>(pool: &Arc<Pool>, op: OP) -> Vec<R>
+where
+    OP: Fn(BroadcastContext<'_>) -> R,
+{
+    let place = Location::caller();
+    let call = Call::begin(here!());
+    // Each task has a place of its own for its result.
+    let mut results: Vec<Option<Result<R, Payload>>> = (0..pool.threads()).map(|_| None).collect();
+    tasks::frame_begin();
+    for (index, result) in results.iter_mut().enumerate() {
+        let _seat = Seat::take(Some(Worker::of(pool, index)));
+        tasks::run(Kind::Spawn, place, &mut || {
+            *result = Some(halt(|| op(BroadcastContext::new(pool, index))))
+        });
+    }
+    tasks::frame_end();
+    drop(call);
+    results
+        .into_iter()
+        .flatten()
+        .collect::<Result<Vec<R>, Payload>>()
+        .unwrap_or_else(|payload| resume_unwind(payload))
+}
+
+#[track_caller]
+pub(crate) fn spawn_broadcast_in<OP>(pool: &Arc<Pool>, op: OP)
+where
+    OP: Fn(BroadcastContext<'_>) + Send + Sync + 'static,
+{
+    let place = Location::caller();
+    let call = Call::begin(here!());
+    let op = Arc::new(op);
+    for index in 0..pool.threads() {
+        let (op, own) = (Arc::clone(&op), Arc::clone(pool));
+        let work = Box::new(move || {
+            if let Err(payload) = halt(|| op(BroadcastContext::new(&own, index))) {
+                own.handlers.panicked(payload);
+            }
+        });
+        call.spawn(pool, index, place, work);
+    }
+}
+
+/// What a broadcast closure learns about the thread that runs it.
+pub struct BroadcastContext<'a> {
+    pool: &'a Pool,
+    index: usize,
+    /// Neither `Send` nor `Sync`.
+    marker: PhantomData<&'a mut dyn Fn()>,
+}
+
+impl<'a> BroadcastContext<'a> {
+    pub(crate) fn new(pool: &'a Pool, index: usize) -> BroadcastContext<'a> {
+        BroadcastContext { pool, index, marker: PhantomData }
+    }
+
+    /// The number of the thread.
+    #[inline]
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// How many there are.
+    #[inline]
+    pub fn num_threads(&self) -> usize {
+        self.pool.threads()
+    }
+}
+
+impl fmt::Debug for BroadcastContext<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BroadcastContext")
+            .field("index", &self.index())
+            .field("num_threads", &self.num_threads())
+            .field("pool_id", &self.pool.id())
+            .finish()
+    }
+}

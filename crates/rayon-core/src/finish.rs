@@ -1,0 +1,263 @@
+//! A finish: the jobs of a scope, which wait in a queue until its body has ended, and are then run one after the other.
+//!
+//! # When jobs run
+//!
+//! As on a pool with one worker. A job that the worker itself spawns waits until the worker has nothing else to do: the
+//! end of the scope's body, or a `yield_now`. A job that comes from outside of the pool runs at once: the caller
+//! may well wait for it, on a channel for instance. So a program that works with `RAYON_NUM_THREADS=1` works here.
+//!
+//! # Which task a job is
+//!
+//! A job becomes a task of the finish where it is spawned, and this task goes on when the job is run. The body of a scope is
+//! a task too. Its frames are forgotten when it ends, which makes room for those of the jobs:
+//!
+//! ```text
+//!   scope ─┬─ finish begins                                           finish ends ─►
+//!          ├─► body ──┬───────┬──► ends
+//!          │          ├─ job  │    ....... goes on ──► ends
+//!          │          │       ├─ job       ....................... goes on ──► ends
+//!  stack:  │ body     │       │  │ job                            │ job
+//! ```
+//!
+//! A job for a finish that is not the innermost one cannot become its task where it is spawned: the inner finish would
+//! join it. It becomes one when it is run, and gets a promise that was set where it was spawned.
+//!
+//! The outermost call of a thread has a finish as well, without a scope, for jobs that nobody joins. It is not
+//! announced: only the end of the program joins them. A detached job that is spawned inside of a scope counts as joined
+//! by that scope: a conflict with what comes after the scope is not seen.
+
+use std::collections::VecDeque;
+use std::ptr::{self, NonNull};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
+
+use crate::events::{self, Kind, Place, Task};
+use crate::local::{self, Seat, Worker};
+use crate::pool::Pool;
+use crate::tasks;
+use crate::unwind::{Payload, discard};
+
+/// Which of the waiting jobs is next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Discipline {
+    /// The latest.
+    Lifo,
+    /// The oldest.
+    Fifo,
+}
+
+/// What the task of a job is.
+enum Origin {
+    /// A task that has been started.
+    Started(Task),
+    /// To be started, after the promise.
+    After(u64),
+    /// To be started; where it was spawned is not checked, or not on this thread.
+    Unknown,
+}
+
+/// Work that waits. It does not unwind.
+pub(crate) type Work = Box<dyn FnOnce() + Send>;
+
+struct Job {
+    work: Work,
+    origin: Origin,
+    place: Place,
+    pool: Arc<Pool>,
+    index: usize,
+}
+
+/// See the module's documentation.
+pub(crate) struct Finish {
+    discipline: Discipline,
+    /// Is it announced?
+    scope: bool,
+    thread: ThreadId,
+    /// The finish around it, of the same thread.
+    outer: Option<NonNull<Finish>>,
+    /// Where the stacks of its jobs begin.
+    high: usize,
+    jobs: Mutex<VecDeque<Job>>,
+    panic: Mutex<Option<Payload>>,
+}
+
+// SAFETY: `outer` is followed on the thread of the finish only; the rest may be shared.
+unsafe impl Send for Finish {}
+// SAFETY: as above.
+unsafe impl Sync for Finish {}
+
+impl Finish {
+    fn new(discipline: Discipline, scope: bool, high: usize) -> Finish {
+        Finish {
+            discipline,
+            scope,
+            thread: thread::current().id(),
+            outer: local::with(|local| local.finish.get()),
+            high,
+            jobs: Mutex::default(),
+            panic: Mutex::default(),
+        }
+    }
+
+    /// That of a scope, still closed. [`close`](Finish::close), which runs the jobs, will be called in the frame at `high`.
+    pub(crate) fn of_scope(discipline: Discipline, high: usize) -> Finish {
+        Finish::new(discipline, true, high)
+    }
+
+    /// Opens it. It must not move until it is closed.
+    pub(crate) fn open(&self) {
+        if self.scope {
+            tasks::finish_begin();
+        }
+        local::with(|local| local.finish.set(Some(NonNull::from(self))));
+    }
+
+    /// Runs the jobs that wait, and those that these spawn; then closes it.
+    pub(crate) fn close(&self) {
+        while self.run_one() {}
+        local::with(|local| local.finish.set(self.outer));
+        if self.scope {
+            tasks::finish_end();
+        }
+    }
+
+    fn jobs(&self) -> MutexGuard<'_, VecDeque<Job>> {
+        // Nothing panics while it is held.
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does a job wait, here or further out?
+    pub(crate) fn has_jobs(&self) -> bool {
+        // SAFETY: the finishes around an open one are open, so they live.
+        !self.jobs().is_empty() || self.outer.is_some_and(|outer| unsafe { outer.as_ref() }.has_jobs())
+    }
+
+    fn next(&self) -> Option<Job> {
+        let mut jobs = self.jobs();
+        match self.discipline {
+            Discipline::Lifo => jobs.pop_back(),
+            Discipline::Fifo => jobs.pop_front(),
+        }
+    }
+
+    /// Runs the next job, if one waits.
+    fn run_one(&self) -> bool {
+        match self.next() {
+            Some(job) => {
+                self.run(job);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Runs the next job, of this finish or one further out.
+    pub(crate) fn run_any(&self) -> bool {
+        // SAFETY: as in `has_jobs`.
+        self.run_one() || self.outer.is_some_and(|outer| unsafe { outer.as_ref() }.run_any())
+    }
+
+    /// Spawns a job on the worker of this number. The work was allocated before; what it holds lives until the finish
+    /// has closed, and so does the finish.
+    pub(crate) fn spawn(&self, pool: &Arc<Pool>, index: usize, place: Place, work: Work) {
+        let on_thread = self.thread == thread::current().id();
+        let innermost = on_thread
+            && local::with(|local| local.finish.get()).is_some_and(|top| ptr::eq(top.as_ptr(), self));
+        if !self.scope {
+            tasks::detach();
+        }
+        let at_once = innermost && !pool.is_current();
+        let origin = if at_once {
+            Origin::Unknown
+        } else if innermost {
+            Origin::Started(tasks::start(Kind::Async, place, self.high))
+        } else if on_thread {
+            let promise = events::promise_new();
+            events::promise_set(promise);
+            Origin::After(promise)
+        } else {
+            Origin::Unknown
+        };
+        let job = Job { work, origin, place, pool: Arc::clone(pool), index };
+        if at_once {
+            self.run(job);
+        } else {
+            self.jobs().push_back(job);
+        }
+    }
+
+    fn run(&self, job: Job) {
+        let Job { work, origin, place, pool, index } = job;
+        let before = local::with(|local| local.finish.replace(Some(NonNull::from(self))));
+        let seat = Seat::take(Some(Worker::of(&pool, index)));
+        let mut work = Some(work);
+        let mut body = || {
+            if let Some(work) = work.take() {
+                work();
+            }
+        };
+        match origin {
+            Origin::Started(task) => tasks::go_on(task, &mut body),
+            Origin::Unknown => tasks::run(Kind::Async, place, &mut body),
+            Origin::After(promise) => tasks::run(Kind::Async, place, &mut || {
+                events::promise_get(promise);
+                body();
+            }),
+        }
+        drop(seat);
+        local::with(|local| local.finish.set(before));
+    }
+
+    /// Keeps the first panic.
+    #[cold]
+    pub(crate) fn panicked(&self, payload: Payload) {
+        let mut panic = self.panic.lock().unwrap_or_else(PoisonError::into_inner);
+        match *panic {
+            None => *panic = Some(payload),
+            Some(_) => discard(payload),
+        }
+    }
+
+    /// The first panic.
+    pub(crate) fn take_panic(&self) -> Option<Payload> {
+        self.panic.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// A call of rayon's, while it lives. The outermost of a thread runs, at its end, the jobs that nobody joins.
+pub(crate) struct Call(Option<Box<Finish>>);
+
+impl Call {
+    /// The call begins; it will be dropped in the frame at `high`.
+    #[inline(never)]
+    pub(crate) fn begin(high: usize) -> Call {
+        match local::with(|local| local.finish.get()) {
+            Some(_) => Call(None),
+            None => Call::outermost(high),
+        }
+    }
+
+    #[cold]
+    fn outermost(high: usize) -> Call {
+        let finish = Box::new(Finish::new(Discipline::Lifo, false, high));
+        finish.open();
+        Call(Some(finish))
+    }
+
+    /// Spawns a job that nobody joins, from inside of this call.
+    pub(crate) fn spawn(&self, pool: &Arc<Pool>, index: usize, place: Place, work: Work) {
+        if let Some(finish) = local::with(|local| local.finish.get()) {
+            // SAFETY: it is the innermost open finish of this thread, which does not close meanwhile.
+            unsafe { finish.as_ref() }.spawn(pool, index, place, work);
+        }
+    }
+}
+
+impl Drop for Call {
+    #[inline(never)]
+    fn drop(&mut self) {
+        if let Some(finish) = &self.0 {
+            finish.close();
+        }
+    }
+}

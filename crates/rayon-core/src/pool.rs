@@ -1,0 +1,358 @@
+//! Thread pools, which have no threads: what they are asked to run, the caller runs.
+//!
+//! A pool is a number of threads to tell, and handlers to call. `current_thread_index` is 0 in all that a pool runs,
+//! but for broadcasts, which are one task per thread that there would be.
+//!
+//! Handlers for the start and the end of threads are called for every thread that there would be, on the thread that
+//! builds the pool and on the one that drops it.
+
+use std::error::Error;
+use std::fmt;
+use std::mem;
+use std::ops::Range;
+use std::panic::resume_unwind;
+use std::sync::{Arc, OnceLock};
+
+use crate::broadcast::{self, BroadcastContext};
+use crate::builder::{ThreadPoolBuildError, ThreadPoolBuilder};
+use crate::crew::Crew;
+use crate::finish::Call;
+use crate::local::{self, Seat, Worker};
+use crate::scope::{self, Scope, ScopeFifo, scope, scope_fifo};
+use crate::spawn;
+use crate::stack::here;
+use crate::unwind::{AbortOnDrop, Payload, halt};
+
+/// What a pool calls.
+#[derive(Default)]
+pub(crate) struct Handlers {
+    pub(crate) panic: Option<Box<dyn Fn(Payload) + Send + Sync>>,
+    pub(crate) start: Option<Box<dyn Fn(usize) + Send + Sync>>,
+    pub(crate) exit: Option<Box<dyn Fn(usize) + Send + Sync>>,
+}
+
+impl Handlers {
+    /// A job that nobody joins has panicked, or a handler has: the handler of panics hears of it, or the process ends.
+    #[cold]
+    pub(crate) fn panicked(&self, payload: Payload) {
+        let guard = AbortOnDrop;
+        if let Some(handler) = &self.panic {
+            handler(payload);
+            mem::forget(guard);
+        }
+    }
+
+    /// A thread starts.
+    pub(crate) fn start(&self, index: usize) {
+        self.call(self.start.as_deref(), index);
+    }
+
+    /// A thread ends.
+    pub(crate) fn exit(&self, index: usize) {
+        self.call(self.exit.as_deref(), index);
+    }
+
+    fn call(&self, handler: Option<&(dyn Fn(usize) + Send + Sync)>, index: usize) {
+        if let Some(Err(payload)) = handler.map(|handler| halt(|| handler(index))) {
+            self.panicked(payload);
+        }
+    }
+}
+
+/// What is behind a [`ThreadPool`].
+pub(crate) struct Pool {
+    /// The threads that there would be; without the first, if that is the one that has built the pool.
+    threads: Range<usize>,
+    pub(crate) handlers: Arc<Handlers>,
+    /// Its threads, if the program has started some. They call the handlers themselves.
+    crew: Crew,
+}
+
+static GLOBAL: OnceLock<Arc<Pool>> = OnceLock::new();
+
+impl Pool {
+    /// A pool, whose threads have been started if there are any.
+    pub(crate) fn new(threads: Range<usize>, handlers: Arc<Handlers>, crew: Crew) -> Arc<Pool> {
+        let pool = Arc::new(Pool { threads, handlers, crew });
+        if pool.crew.is_empty() {
+            for index in pool.threads.clone() {
+                let _seat = Seat::take(Some(Worker::of(&pool, index)));
+                pool.handlers.start(index);
+            }
+        }
+        pool
+    }
+
+    /// The global pool, built if there is none.
+    pub(crate) fn global() -> &'static Arc<Pool> {
+        // A builder that nothing was asked of cannot fail.
+        let build = || ThreadPoolBuilder::new().into_pool().unwrap_or_else(|error| unreachable!("{error}"));
+        GLOBAL.get_or_init(build)
+    }
+
+    /// Builds the global pool, unless there is one.
+    pub(crate) fn set_global(
+        build: impl FnOnce() -> Result<Arc<Pool>, ThreadPoolBuildError>,
+    ) -> Result<(), ThreadPoolBuildError> {
+        if GLOBAL.get().is_some() {
+            return Err(ThreadPoolBuildError::global_exists());
+        }
+        GLOBAL.set(build()?).map_err(|_| ThreadPoolBuildError::global_exists())
+    }
+
+    /// The pool that this thread is in, or the global one.
+    pub(crate) fn current() -> Arc<Pool> {
+        local::worker().map_or_else(|| Arc::clone(Pool::global()), Worker::pool)
+    }
+
+    /// Is this thread one of the pool's?
+    pub(crate) fn is_current(&self) -> bool {
+        local::index_in(self).is_some()
+    }
+
+    pub(crate) fn threads(&self) -> usize {
+        self.threads.end
+    }
+
+    /// Something of its own to tell pools apart by.
+    pub(crate) fn id(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
+    /// Does something in the pool. It must not unwind.
+    #[inline(never)]
+    pub(crate) fn run(self: &Arc<Pool>, body: &mut (dyn FnMut() + Send)) {
+        let mut body = || {
+            let index = local::index_in(self).unwrap_or(0);
+            let _seat = Seat::take(Some(Worker::of(self, index)));
+            body();
+        };
+        let outside = local::with(|local| local.finish.get()).is_none() && !self.is_current();
+        if outside && !self.crew.is_empty() {
+            self.crew.run(&mut body);
+        } else {
+            body();
+        }
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        if self.crew.is_empty() {
+            for index in self.threads.clone() {
+                self.handlers.exit(index);
+            }
+        }
+    }
+}
+
+/// The seat of a worker, if this thread has none: in the global pool.
+#[inline(never)]
+pub(crate) fn sit_down() -> Option<Seat> {
+    match local::worker() {
+        Some(_) => None,
+        None => Some(Seat::take(Some(Worker::of(Pool::global(), 0)))),
+    }
+}
+
+/// A pool of threads, in name.
+pub struct ThreadPool {
+    pub(crate) pool: Arc<Pool>,
+}
+
+impl ThreadPool {
+    /// Builds a pool.
+    #[deprecated(note = "Use `ThreadPoolBuilder::build`")]
+    #[allow(deprecated)]
+    pub fn new(configuration: crate::Configuration) -> Result<ThreadPool, Box<dyn Error>> {
+        configuration.build()
+    }
+
+    /// Runs `op` in the pool.
+    #[cfg_attr(dagsan, sanitize(thread = "off"))]
+    pub fn install<OP, R>(&self, op: OP) -> R
+    where
+        OP: FnOnce() -> R + Send,
+        R: Send,
+    {
+        let (mut op, mut result) = (Some(op), None);
+        self.pool.run(&mut || {
+            let _call = Call::begin(here!());
+            result = op.take().map(halt);
+        });
+        match result {
+            Some(Ok(value)) => value,
+            Some(Err(payload)) => resume_unwind(payload),
+            None => unreachable!("a pool runs what it is given"),
+        }
+    }
+
+    /// Runs `op` once for every thread.
+    #[track_caller]
+    pub fn broadcast<OP, R>(&self, op: OP) -> Vec<R>
+    where
+        OP: Fn(BroadcastContext<'_>) -> R + Sync,
+        R: Send,
+    {
+        broadcast::broadcast_in(&self.pool, op)
+    }
+
+    /// How many threads it was asked to have.
+    pub fn current_num_threads(&self) -> usize {
+        self.pool.threads()
+    }
+
+    /// The number of this thread, if it is one of the pool's.
+    pub fn current_thread_index(&self) -> Option<usize> {
+        local::index_in(&self.pool)
+    }
+
+    /// Do jobs wait for this thread, if it is one of the pool's?
+    pub fn current_thread_has_pending_tasks(&self) -> Option<bool> {
+        self.current_thread_index().map(|_| has_pending_tasks())
+    }
+
+    /// [`join`](crate::join()) in the pool.
+    pub fn join<A, B, RA, RB>(&self, oper_a: A, oper_b: B) -> (RA, RB)
+    where
+        A: FnOnce() -> RA + Send,
+        B: FnOnce() -> RB + Send,
+        RA: Send,
+        RB: Send,
+    {
+        self.install(|| crate::join(oper_a, oper_b))
+    }
+
+    /// [`scope`](crate::scope()) in the pool.
+    pub fn scope<'scope, OP, R>(&self, op: OP) -> R
+    where
+        OP: FnOnce(&Scope<'scope>) -> R + Send,
+        R: Send,
+    {
+        self.install(|| scope(op))
+    }
+
+    /// [`scope_fifo`](crate::scope_fifo()) in the pool.
+    pub fn scope_fifo<'scope, OP, R>(&self, op: OP) -> R
+    where
+        OP: FnOnce(&ScopeFifo<'scope>) -> R + Send,
+        R: Send,
+    {
+        self.install(|| scope_fifo(op))
+    }
+
+    /// A scope whose body stays with the caller, and whose jobs run in the pool.
+    #[track_caller]
+    pub fn in_place_scope<'scope, OP, R>(&self, op: OP) -> R
+    where
+        OP: FnOnce(&Scope<'scope>) -> R,
+    {
+        scope::in_place(Arc::clone(&self.pool), op)
+    }
+
+    /// The same, with jobs run in the order in which they were spawned.
+    #[track_caller]
+    pub fn in_place_scope_fifo<'scope, OP, R>(&self, op: OP) -> R
+    where
+        OP: FnOnce(&ScopeFifo<'scope>) -> R,
+    {
+        scope::in_place_fifo(Arc::clone(&self.pool), op)
+    }
+
+    /// [`spawn`](crate::spawn()) in the pool.
+    #[track_caller]
+    pub fn spawn<OP>(&self, op: OP)
+    where
+        OP: FnOnce() + Send + 'static,
+    {
+        spawn::spawn_in(&self.pool, op);
+    }
+
+    /// [`spawn_fifo`](crate::spawn_fifo()) in the pool.
+    #[track_caller]
+    pub fn spawn_fifo<OP>(&self, op: OP)
+    where
+        OP: FnOnce() + Send + 'static,
+    {
+        spawn::spawn_in(&self.pool, op);
+    }
+
+    /// Spawns `op` once for every thread.
+    #[track_caller]
+    pub fn spawn_broadcast<OP>(&self, op: OP)
+    where
+        OP: Fn(BroadcastContext<'_>) + Send + Sync + 'static,
+    {
+        broadcast::spawn_broadcast_in(&self.pool, op);
+    }
+
+    /// Runs a job that waits, if this thread is one of the pool's.
+    pub fn yield_now(&self) -> Option<Yield> {
+        self.current_thread_index().map(|_| run_pending_task())
+    }
+
+    /// The same: there is no other thread to take a job from.
+    pub fn yield_local(&self) -> Option<Yield> {
+        self.yield_now()
+    }
+}
+
+impl fmt::Debug for ThreadPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ThreadPool")
+            .field("num_threads", &self.current_num_threads())
+            .field("id", &self.pool.id())
+            .finish()
+    }
+}
+
+/// As many threads as a pool can have: as many as in rayon.
+pub fn max_num_threads() -> usize {
+    u16::MAX.into()
+}
+
+/// How many threads the current pool was asked to have.
+pub fn current_num_threads() -> usize {
+    Pool::current().threads()
+}
+
+/// The number of this thread in its pool.
+pub fn current_thread_index() -> Option<usize> {
+    local::worker().map(|worker| worker.index)
+}
+
+/// Do jobs wait for this thread, if it is in a pool?
+pub fn current_thread_has_pending_tasks() -> Option<bool> {
+    local::worker().map(|_| has_pending_tasks())
+}
+
+/// Runs a job that waits, if this thread is in a pool.
+pub fn yield_now() -> Option<Yield> {
+    local::worker().map(|_| run_pending_task())
+}
+
+/// The same: there is no other thread to take a job from.
+pub fn yield_local() -> Option<Yield> {
+    yield_now()
+}
+
+/// What a yield has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Yield {
+    /// A job was run.
+    Executed,
+    /// None waits.
+    Idle,
+}
+
+fn has_pending_tasks() -> bool {
+    // SAFETY: it is the innermost open finish of this thread, which does not close meanwhile.
+    local::with(|local| local.finish.get()).is_some_and(|finish| unsafe { finish.as_ref() }.has_jobs())
+}
+
+fn run_pending_task() -> Yield {
+    // SAFETY: as above.
+    let ran =
+        local::with(|local| local.finish.get()).is_some_and(|finish| unsafe { finish.as_ref() }.run_any());
+    if ran { Yield::Executed } else { Yield::Idle }
+}

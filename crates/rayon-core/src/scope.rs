@@ -1,0 +1,208 @@
+//! [`scope`]: a finish whose body and jobs are tasks; see `finish.rs`.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::mem;
+use std::panic::{Location, resume_unwind};
+use std::sync::Arc;
+
+use crate::broadcast::BroadcastContext;
+use crate::events::{Kind, Place};
+use crate::finish::{Call, Discipline, Finish, Work};
+use crate::pool::{Pool, sit_down};
+use crate::stack::here;
+use crate::tasks;
+use crate::unwind::{bind, halt};
+
+/// What is common to both kinds of scopes.
+struct Base<'scope> {
+    finish: Finish,
+    pool: Arc<Pool>,
+    /// Invariant, `Send` and `Sync`: a scope may not be taken for one with another lifetime.
+    #[allow(clippy::type_complexity)]
+    marker: PhantomData<Box<dyn FnOnce(&Scope<'scope>) + Send + Sync + 'scope>>,
+}
+
+/// A scope, in which jobs are spawned that may borrow what lives longer than `'scope`.
+pub struct Scope<'scope>(Base<'scope>);
+
+/// The same, with jobs that are run in the order in which they were spawned.
+pub struct ScopeFifo<'scope>(Base<'scope>);
+
+/// Runs `op` in the current pool, and returns when all jobs that were spawned in the scope have ended.
+///
+/// If `op` or a job panics, the others are still run. Then `scope` goes on with the first panic.
+#[track_caller]
+#[cfg_attr(dagsan, sanitize(thread = "off"))]
+pub fn scope<'scope, OP, R>(op: OP) -> R
+where
+    OP: FnOnce(&Scope<'scope>) -> R + Send,
+    R: Send,
+{
+    let _call = Call::begin(here!());
+    let _seat = sit_down();
+    in_place(Pool::current(), op)
+}
+
+/// The same, with jobs that are run in the order in which they were spawned.
+#[track_caller]
+#[cfg_attr(dagsan, sanitize(thread = "off"))]
+pub fn scope_fifo<'scope, OP, R>(op: OP) -> R
+where
+    OP: FnOnce(&ScopeFifo<'scope>) -> R + Send,
+    R: Send,
+{
+    let _call = Call::begin(here!());
+    let _seat = sit_down();
+    in_place_fifo(Pool::current(), op)
+}
+
+/// A scope whose body stays with the caller, and whose jobs run in the current pool.
+#[track_caller]
+pub fn in_place_scope<'scope, OP, R>(op: OP) -> R
+where
+    OP: FnOnce(&Scope<'scope>) -> R,
+{
+    in_place(Pool::current(), op)
+}
+
+/// The same, with jobs that are run in the order in which they were spawned.
+#[track_caller]
+pub fn in_place_scope_fifo<'scope, OP, R>(op: OP) -> R
+where
+    OP: FnOnce(&ScopeFifo<'scope>) -> R,
+{
+    in_place_fifo(Pool::current(), op)
+}
+
+#[track_caller]
+#[cfg_attr(dagsan, sanitize(thread = "off"))]
+pub(crate) fn in_place<'scope, R>(pool: Arc<Pool>, op: impl FnOnce(&Scope<'scope>) -> R) -> R {
+    let call = Call::begin(here!());
+    let scope = Scope(Base::new(pool, Discipline::Lifo, here!()));
+    scope.0.finish.open();
+    let result = scope.0.body(Location::caller(), bind(op, &scope));
+    scope.0.finish.close();
+    drop(call);
+    scope.0.end(result)
+}
+
+#[track_caller]
+#[cfg_attr(dagsan, sanitize(thread = "off"))]
+pub(crate) fn in_place_fifo<'scope, R>(pool: Arc<Pool>, op: impl FnOnce(&ScopeFifo<'scope>) -> R) -> R {
+    let call = Call::begin(here!());
+    let scope = ScopeFifo(Base::new(pool, Discipline::Fifo, here!()));
+    scope.0.finish.open();
+    let result = scope.0.body(Location::caller(), bind(op, &scope));
+    scope.0.finish.close();
+    drop(call);
+    scope.0.end(result)
+}
+
+impl<'scope> Base<'scope> {
+    fn new(pool: Arc<Pool>, discipline: Discipline, high: usize) -> Base<'scope> {
+        Base { finish: Finish::of_scope(discipline, high), pool, marker: PhantomData }
+    }
+
+    /// Runs the body as a task.
+    #[cfg_attr(dagsan, sanitize(thread = "off"))]
+    fn body<R>(&self, place: Place, body: impl FnOnce() -> R) -> Option<R> {
+        let (mut body, mut result) = (Some(body), None);
+        tasks::run(Kind::Async, place, &mut || result = body.take().and_then(|body| self.caught(body)));
+        result
+    }
+
+    /// The result, unless there was a panic.
+    #[cfg_attr(dagsan, sanitize(thread = "off"))]
+    fn end<R>(&self, result: Option<R>) -> R {
+        match (self.finish.take_panic(), result) {
+            (Some(payload), _) => resume_unwind(payload),
+            (None, Some(result)) => result,
+            (None, None) => unreachable!("the body has run"),
+        }
+    }
+
+    /// Keeps the panic of a task.
+    #[cfg_attr(dagsan, sanitize(thread = "off"))]
+    fn caught<R>(&self, body: impl FnOnce() -> R) -> Option<R> {
+        halt(body).map_err(|payload| self.finish.panicked(payload)).ok()
+    }
+
+    fn spawn<'job>(&self, index: usize, place: Place, work: Box<dyn FnOnce() + Send + 'job>)
+    where
+        'scope: 'job,
+    {
+        // SAFETY: the lifetime alone changes. The finish runs the job before it closes, which is before `scope`
+        // returns: within `'scope`, and while the scope that the job points to is there.
+        let work = unsafe { mem::transmute::<Box<dyn FnOnce() + Send + 'job>, Work>(work) };
+        self.finish.spawn(&self.pool, index, place, work);
+    }
+
+    fn debug(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct(name).field("pool_id", &self.pool.id()).finish_non_exhaustive()
+    }
+}
+
+impl<'scope> Scope<'scope> {
+    /// Spawns a job.
+    #[track_caller]
+    pub fn spawn<BODY>(&self, body: BODY)
+    where
+        BODY: FnOnce(&Scope<'scope>) + Send + 'scope,
+    {
+        let work = Box::new(move || _ = self.0.caught(|| body(self)));
+        self.0.spawn(0, Location::caller(), work);
+    }
+
+    /// Spawns a job for every thread of the pool.
+    #[track_caller]
+    pub fn spawn_broadcast<BODY>(&self, body: BODY)
+    where
+        BODY: Fn(&Scope<'scope>, BroadcastContext<'_>) + Send + Sync + 'scope,
+    {
+        let body = Arc::new(body);
+        for index in 0..self.0.pool.threads() {
+            let body = Arc::clone(&body);
+            let run = move || body(self, BroadcastContext::new(&self.0.pool, index));
+            self.0.spawn(index, Location::caller(), Box::new(move || _ = self.0.caught(run)));
+        }
+    }
+}
+
+impl<'scope> ScopeFifo<'scope> {
+    /// Spawns a job.
+    #[track_caller]
+    pub fn spawn_fifo<BODY>(&self, body: BODY)
+    where
+        BODY: FnOnce(&ScopeFifo<'scope>) + Send + 'scope,
+    {
+        let work = Box::new(move || _ = self.0.caught(|| body(self)));
+        self.0.spawn(0, Location::caller(), work);
+    }
+
+    /// Spawns a job for every thread of the pool.
+    #[track_caller]
+    pub fn spawn_broadcast<BODY>(&self, body: BODY)
+    where
+        BODY: Fn(&ScopeFifo<'scope>, BroadcastContext<'_>) + Send + Sync + 'scope,
+    {
+        let body = Arc::new(body);
+        for index in 0..self.0.pool.threads() {
+            let body = Arc::clone(&body);
+            let run = move || body(self, BroadcastContext::new(&self.0.pool, index));
+            self.0.spawn(index, Location::caller(), Box::new(move || _ = self.0.caught(run)));
+        }
+    }
+}
+
+impl fmt::Debug for Scope<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.debug("Scope", f)
+    }
+}
+
+impl fmt::Debug for ScopeFifo<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.debug("ScopeFifo", f)
+    }
+}

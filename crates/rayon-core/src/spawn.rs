@@ -1,0 +1,38 @@
+//! [`spawn`]: jobs that nobody joins.
+
+use std::panic::Location;
+use std::sync::Arc;
+
+use crate::finish::Call;
+use crate::pool::Pool;
+use crate::stack::here;
+use crate::unwind::halt;
+
+/// Spawns a job that nobody waits for. If it panics, the pool's handler hears of it, or the process ends.
+#[track_caller]
+pub fn spawn<F>(func: F)
+where
+    F: FnOnce() + Send + 'static,
+{
+    spawn_in(&Pool::current(), func);
+}
+
+/// The same. The order of jobs is that of the finish they belong to.
+#[track_caller]
+pub fn spawn_fifo<F>(func: F)
+where
+    F: FnOnce() + Send + 'static,
+{
+    spawn_in(&Pool::current(), func);
+}
+
+#[track_caller]
+pub(crate) fn spawn_in<F: FnOnce() + Send + 'static>(pool: &Arc<Pool>, func: F) {
+    let handlers = Arc::clone(&pool.handlers);
+    let work = Box::new(move || {
+        if let Err(payload) = halt(func) {
+            handlers.panicked(payload);
+        }
+    });
+    Call::begin(here!()).spawn(pool, 0, Location::caller(), work);
+}

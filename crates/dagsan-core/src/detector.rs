@@ -20,6 +20,9 @@ use crate::stream::{Consumer, Strand};
 /// How many races a detector keeps unless told otherwise.
 pub const RACE_LIMIT: usize = 100_000;
 
+/// So many runs before a line is looked at, it is asked for: memory takes as long as to check that many.
+const AHEAD: usize = 8;
+
 /// What a detector did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stats {
@@ -238,6 +241,12 @@ impl Online {
         let record = |run: &Run| Record::new(strand.id, run, locks != Lockset::EMPTY);
         let mut rest = runs;
         loop {
+            if let Some(soon) = rest.get(AHEAD) {
+                history.expect(soon.at.line);
+            }
+            if let Some(sooner) = rest.get(AHEAD / 2) {
+                history.expect_segments(sooner.at.line);
+            }
             rest = match rest {
                 // A front end may well have the read of a line beside its write.
                 [one, two, more @ ..] if one.at.line == two.at.line => {

@@ -84,6 +84,25 @@ impl History {
         }
     }
 
+    /// There will soon be an access to `line`: it will be in the processor's cache then.
+    #[inline]
+    pub(crate) fn expect(&self, line: u64) {
+        if let Some(place) = self.pages.lookup(line) {
+            prefetch(&raw const self.pages[place]);
+        }
+    }
+
+    /// The same for what the line refers to, a while after [`History::expect`].
+    #[inline]
+    pub(crate) fn expect_segments(&self, line: u64) {
+        if let Some(place) = self.pages.lookup(line) {
+            let more = self.pages[place].more;
+            if more != Chain::EMPTY {
+                prefetch(self.segments.chunk(more));
+            }
+        }
+    }
+
     /// Compares an access with what is remembered of its bytes, and remembers it.
     #[inline]
     pub(crate) fn access(&mut self, at: Location, access: Record, judge: &mut impl Judge) {
@@ -238,4 +257,16 @@ impl History {
         };
         line.more = self.segments.store(line.more, &self.split);
     }
+}
+
+/// Has the processor fetch the memory at `at`, without waiting for it.
+#[inline]
+fn prefetch<T>(at: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a hint, for whatever address.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = at;
 }

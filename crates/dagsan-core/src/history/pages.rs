@@ -77,6 +77,12 @@ impl Pages {
         Place::new(page, line)
     }
 
+    /// The place of a line, if it is quickly found.
+    #[inline]
+    pub(super) fn lookup(&self, line: u64) -> Option<Place> {
+        self.cached(line / PAGE_LINES).map(|page| Place::new(page, line))
+    }
+
     /// The page of this number, if there is one.
     pub(super) fn find(&self, number: u64) -> Option<u32> {
         self.cached(number).or_else(|| self.index.get(&number).copied())

@@ -103,7 +103,7 @@ impl Split {
 const WIDTH: usize = 4;
 
 #[derive(Debug, Clone, Copy)]
-struct Chunk {
+pub(super) struct Chunk {
     masks: [u64; WIDTH],
     states: [StateId; WIDTH],
     next: Chain,
@@ -136,6 +136,12 @@ pub(super) struct Segments {
 impl Segments {
     pub(super) fn new() -> Segments {
         Segments { chunks: vec![EMPTY_CHUNK], free: Chain::EMPTY }
+    }
+
+    /// The first chunk of a chain.
+    #[inline]
+    pub(super) fn chunk(&self, chain: Chain) -> *const Chunk {
+        &raw const self.chunks[chain.index()]
     }
 
     /// Adds the segments of a chain to `split`.

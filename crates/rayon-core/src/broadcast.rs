@@ -11,7 +11,7 @@ use crate::local::{Seat, Worker};
 use crate::pool::Pool;
 use crate::stack::here;
 use crate::tasks;
-use crate::unwind::{Payload, halt};
+use crate::unwind::{Payload, bind, halt};
 
 /// Runs `op` once for every thread of the current pool, and returns the results in the order of the threads.
 ///
@@ -35,6 +35,7 @@ where
 }
 
 #[track_caller]
+#[cfg_attr(dagsan, sanitize(thread = "off"))]
 pub(crate) fn broadcast_in<OP, R>(pool: &Arc<Pool>, op: OP) -> Vec<R>
 where
     OP: Fn(BroadcastContext<'_>) -> R,
@@ -46,9 +47,8 @@ where
     tasks::frame_begin();
     for (index, result) in results.iter_mut().enumerate() {
         let _seat = Seat::take(Some(Worker::of(pool, index)));
-        tasks::run(Kind::Spawn, place, &mut || {
-            *result = Some(halt(|| op(BroadcastContext::new(pool, index))))
-        });
+        let mut body = || *result = Some(halt(bind(&op, BroadcastContext::new(pool, index))));
+        tasks::run(Kind::Spawn, place, &mut body);
     }
     tasks::frame_end();
     drop(call);

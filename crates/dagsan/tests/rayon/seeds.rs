@@ -1,0 +1,120 @@
+//! Every seed of `tests/rayon` has its race, where its source says, and every twin has none; however many threads rayon
+//! is told to use, and in both profiles.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use dagsan_findings::{End, FINDINGS_FILE, Findings};
+use dagsan_report::Place;
+use dagsan_report::native::{self, Files};
+use dagsan_report::symbols::Symbols;
+
+use crate::support::{Directory, cargo_dagsan, limited, run, target_directory, workspace};
+
+/// Where the sources are, in the workspace.
+const SOURCES: &str = "tests/rayon/src/bin/seeds/";
+
+fn built(arguments: &[&str], profile: &str) -> PathBuf {
+    let arguments = [&["build", "--quiet"], arguments].concat();
+    let (code, output) = run(&mut cargo_dagsan(&workspace("tests/rayon"), &arguments));
+    assert_eq!(code, 0, "{output:?}");
+    target_directory().join("dagsan/x86_64-unknown-linux-gnu").join(profile).join("seeds")
+}
+
+static SEEDS: LazyLock<PathBuf> = LazyLock::new(|| built(&[], "debug"));
+static OPTIMISED: LazyLock<PathBuf> = LazyLock::new(|| built(&["--release"], "release"));
+
+fn names(program: &Path) -> Vec<String> {
+    let (_, output) = run(limited(program).arg("--list"));
+    String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
+}
+
+/// The findings of one run.
+fn findings(program: &Path, name: &str, threads: &str, options: &str) -> Findings {
+    let directory = Directory::new(&format!("{name}-{threads}"));
+    let file = directory.0.join("findings.json");
+    let mut command = limited(program);
+    command.arg(name).env(FINDINGS_FILE, &file);
+    let (code, output) = run(command.env("RAYON_NUM_THREADS", threads).env("DAGSAN_OPTIONS", options));
+    let found = Findings::read(&file).unwrap_or_else(|error| panic!("{name}: {error}\n{output:?}"));
+    assert_eq!(found.end, End::Exited, "{name}");
+    assert_eq!(code, if found.races.is_empty() { 0 } else { 66 }, "{name}: {output:?}");
+    found
+}
+
+/// The places with a mark, as `file.rs:line`.
+fn marked() -> BTreeSet<String> {
+    let mut marked = BTreeSet::new();
+    for entry in fs::read_dir(workspace(SOURCES)).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        let source = fs::read_to_string(&path).unwrap();
+        let lines = (1..).zip(source.lines()).filter(|(_, line)| line.ends_with("// race"));
+        marked.extend(lines.map(|(number, _)| format!("{name}:{number}")));
+    }
+    marked
+}
+
+/// The places of the races, in the same form; those in libraries by the whole path.
+fn places(found: &Findings) -> BTreeSet<String> {
+    let mut symbols = Symbols::open(&found.process.executable).unwrap();
+    let report = native::report(found, &mut symbols, &Files::new(&workspace(""), &found.process)).unwrap();
+    let shown = |place: &Place| {
+        let file = report.sources[place.source].name();
+        format!("{}:{}", file.strip_prefix(SOURCES).unwrap_or(file), place.line)
+    };
+    report.races.iter().flat_map(|race| [shown(&race.first.place), shown(&race.second.place)]).collect()
+}
+
+/// What is wrong with one.
+fn mismatch(program: &Path, name: &str, threads: &str, marked: &BTreeSet<String>) -> Option<String> {
+    let found = findings(program, name, threads, "stacks=1");
+    let wrong = |what: String| Some(format!("{name} with {threads} threads: {what}"));
+    match (name.ends_with("_fixed"), found.races.is_empty()) {
+        (true, true) => None,
+        (true, false) => wrong(format!("races at {:?}", places(&found))),
+        (false, true) => wrong("no race".to_owned()),
+        (false, false) => {
+            let elsewhere: Vec<String> = places(&found).difference(marked).cloned().collect();
+            if elsewhere.is_empty() { None } else { wrong(format!("races at {elsewhere:?}")) }
+        }
+    }
+}
+
+fn all_are_as_expected(program: &Path, threads: &str) {
+    let marked = marked();
+    let wrong: Vec<String> =
+        names(program).iter().filter_map(|name| mismatch(program, name, threads, &marked)).collect();
+    assert!(wrong.is_empty(), "{} mismatches:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn seeds_are_found_with_one_thread() {
+    all_are_as_expected(&SEEDS, "1");
+}
+
+#[test]
+fn seeds_are_found_with_two_threads() {
+    all_are_as_expected(&SEEDS, "2");
+}
+
+#[test]
+fn seeds_are_found_with_eight_threads() {
+    all_are_as_expected(&SEEDS, "8");
+}
+
+#[test]
+fn optimised_seeds_are_found() {
+    all_are_as_expected(&OPTIMISED, "2");
+}
+
+#[test]
+fn there_are_enough_of_them_and_each_has_a_twin() {
+    let names: BTreeSet<String> = names(&SEEDS).into_iter().collect();
+    let racy: Vec<&String> = names.iter().filter(|name| !name.ends_with("_fixed")).collect();
+    assert!(racy.len() >= 25);
+    assert!(racy.iter().all(|name| names.contains(&format!("{name}_fixed"))));
+    assert_eq!(names.len(), 2 * racy.len());
+}

@@ -5,26 +5,25 @@
 //! who call it, if it knows them all ("argument promotion"), and a read that has moved into code without hooks is one that
 //! DagSan never sees. So the user's code is called through a pointer that LLVM cannot see through.
 
+#[cfg(dagsan)]
 use std::hint::black_box;
 
 /// Calls `body`.
 #[inline]
 #[cfg_attr(dagsan, sanitize(thread = "off"))]
 pub(crate) fn call<R, F: FnOnce() -> R>(body: F) -> R {
-    #[cfg_attr(dagsan, sanitize(thread = "on"))]
-    fn hooked<R, F: FnOnce() -> R>(body: F) -> R {
-        body()
-    }
-    if cfg!(dagsan) { black_box(hooked as fn(F) -> R)(body) } else { body() }
+    #[cfg(dagsan)]
+    return black_box(F::call_once as extern "rust-call" fn(F, ()) -> R)(body, ());
+    #[cfg(not(dagsan))]
+    body()
 }
 
 /// Calls `body` with an argument.
 #[inline]
 #[cfg_attr(dagsan, sanitize(thread = "off"))]
 pub(crate) fn call_with<A, R, F: FnOnce(A) -> R>(body: F, argument: A) -> R {
-    #[cfg_attr(dagsan, sanitize(thread = "on"))]
-    fn hooked<A, R, F: FnOnce(A) -> R>(body: F, argument: A) -> R {
-        body(argument)
-    }
-    if cfg!(dagsan) { black_box(hooked as fn(F, A) -> R)(body, argument) } else { body(argument) }
+    #[cfg(dagsan)]
+    return black_box(F::call_once as extern "rust-call" fn(F, (A,)) -> R)(body, (argument,));
+    #[cfg(not(dagsan))]
+    body(argument)
 }

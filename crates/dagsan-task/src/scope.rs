@@ -107,7 +107,9 @@ impl<'scope> Scope<'scope> {
     ) -> Future<T> {
         let future = Future::new(Location::caller());
         let completion = Completion::of(&future);
-        self.start(Kind::Future, Some(future.latch()), move |scope| completion.complete(call_with(body, scope)));
+        self.start(Kind::Future, Some(future.latch()), move |scope| {
+            completion.complete(call_with(body, scope))
+        });
         future
     }
 

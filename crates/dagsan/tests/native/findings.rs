@@ -2,38 +2,21 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 
 use dagsan_findings::{
     End, Findings, Kind, Memory, Process, Race, Side, Stack, Stats, Task, TaskKind, Uses, VERSION,
 };
 
-/// A directory of its own for a test, removed at its end.
-struct Directory(PathBuf);
+use crate::support::{self, Directory, Ran, run};
 
-impl Directory {
-    fn new(name: &str) -> Directory {
-        let path = std::env::temp_dir().join(format!("dagsan-native-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Directory(path)
-    }
-
-    fn write(&self, findings: &Findings) -> PathBuf {
-        let file = self.0.join("findings.json");
-        findings.write(&file).unwrap();
-        file
-    }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        // A test that has failed says more than what it leaves behind.
-        let _ = fs::remove_dir_all(&self.0);
-    }
+fn write(directory: &Directory, findings: &Findings) -> PathBuf {
+    let file = directory.file("findings.json");
+    findings.write(&file).unwrap();
+    file
 }
 
 fn findings(executable: &str, races: usize) -> Findings {
-    let side = |task| Side { kind: Kind::Write, atomic: false, locked: false, task, stack: 0 };
+    let side = |task| Side { kind: Kind::Write, atomic: false, locked: false, task, stack: 0, nearby: false };
     let race = |number: usize| Race {
         bytes: vec![(64 + 8 * number as u64, 8)],
         memory: Memory::Heap { start: 64, size: 80, stack: None },
@@ -62,30 +45,26 @@ fn findings(executable: &str, races: usize) -> Findings {
     }
 }
 
-fn dagsan(action: &str, file: &Path, more: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_dagsan")).arg(action).arg(file).args(more).output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
+fn dagsan(action: &str, file: &Path, more: &[&str]) -> Ran {
+    run(support::dagsan(&[action]).arg(file).args(more))
 }
 
 #[test]
 fn findings_are_shown_again_with_their_verdict() {
     let directory = Directory::new("report");
     // The executable is gone: what is known without it is shown.
-    let output = dagsan("report", &directory.write(&findings("/gone", 2)), &[]);
-    assert_eq!(output.status.code(), Some(66));
-    let shown = text(&output.stdout);
+    let output = dagsan("report", &write(&directory, &findings("/gone", 2)), &[]);
+    assert_eq!(output.code, 66);
+    let shown = output.stdout;
     assert!(shown.starts_with(
         "race[write-write]: parallel accesses to 8 bytes at offset 0 of a heap block of 80 bytes"
     ));
     assert!(shown.contains("there are no names of functions: /gone: "), "{shown}");
     assert!(shown.ends_with("1 race on a heap block of 80 bytes\n"), "{shown}");
 
-    let output = dagsan("report", &directory.write(&findings("/gone", 0)), &["--format", "json"]);
-    assert_eq!(output.status.code(), Some(0));
-    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let output = dagsan("report", &write(&directory, &findings("/gone", 0)), &["--format", "json"]);
+    assert_eq!(output.code, 0);
+    let json: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
     assert_eq!((&json["verdict"], &json["file"]), (&"race-free".into(), &"gone".into()));
 }
 
@@ -100,11 +79,11 @@ fn every_end_has_its_exit_code() {
     ] {
         let mut findings = findings("/gone", 0);
         findings.end = end.clone();
-        let output = dagsan("report", &directory.write(&findings), &[]);
-        assert_eq!(output.status.code(), Some(code), "{end:?}");
+        let output = dagsan("report", &write(&directory, &findings), &[]);
+        assert_eq!(output.code, code, "{end:?}");
         findings.races = self::findings("/gone", 1).races;
-        let output = dagsan("report", &directory.write(&findings), &[]);
-        assert_eq!(output.status.code(), Some(66), "{end:?} after a race");
+        let output = dagsan("report", &write(&directory, &findings), &[]);
+        assert_eq!(output.code, 66, "{end:?} after a race");
     }
 }
 
@@ -113,8 +92,8 @@ fn files_that_are_no_findings_are_errors_that_say_so() {
     let directory = Directory::new("bad");
     let error = |file: &Path| {
         let output = dagsan("report", file, &[]);
-        assert_eq!(output.status.code(), Some(2));
-        text(&output.stderr)
+        assert_eq!(output.code, 2);
+        output.stderr
     };
     assert!(error(&directory.0.join("none.json")).starts_with("error: "));
     let file = directory.0.join("odd.json");
@@ -124,18 +103,18 @@ fn files_that_are_no_findings_are_errors_that_say_so() {
     assert!(error(&file).contains("written by another version of dagsan"));
     let mut damaged = findings("/gone", 1);
     damaged.stacks.clear();
-    assert!(error(&directory.write(&damaged)).contains("the findings are damaged"));
+    assert!(error(&write(&directory, &damaged)).contains("the findings are damaged"));
 }
 
 #[test]
 fn a_program_that_leaves_nothing_the_second_time_cannot_be_explained() {
     let directory = Directory::new("explain");
-    let output = dagsan("explain", &directory.write(&findings("/bin/sh", 1)), &[]);
-    assert_eq!(output.status.code(), Some(2));
-    let error = text(&output.stderr);
+    let output = dagsan("explain", &write(&directory, &findings("/bin/sh", 1)), &[]);
+    assert_eq!(output.code, 2);
+    let error = output.stderr;
     assert!(error.contains("the second run left no findings (exit status: 3)"), "{error}");
-    let output = dagsan("explain", &directory.write(&findings("/gone", 1)), &[]);
-    assert!(text(&output.stderr).contains("cannot run /gone again"));
+    let output = dagsan("explain", &write(&directory, &findings("/gone", 1)), &[]);
+    assert!(output.stderr.contains("cannot run /gone again"));
 }
 
 #[test]
@@ -147,13 +126,13 @@ fn a_second_run_is_compared_with_the_first() {
     // It does what the runtime does: writes where it is told to, with the stacks that it was asked for.
     let script = format!("[ \"$DAGSAN_OPTIONS\" = stacks=1 ] && cp {} \"$DAGSAN_FINDINGS\"", again.display());
     first.process.arguments = vec!["-c".to_owned(), script];
-    let file = directory.write(&first);
+    let file = write(&directory, &first);
     let output = dagsan("explain", &file, &[]);
-    assert_eq!(output.status.code(), Some(66), "{}", text(&output.stderr));
-    assert!(!text(&output.stdout).contains("went another way"));
+    assert_eq!(output.code, 66, "{}", output.stderr);
+    assert!(!output.stdout.contains("went another way"));
     findings("/bin/sh", 0).write(&again).unwrap();
     let output = dagsan("explain", &file, &[]);
-    assert!(text(&output.stdout).contains("1 of 1 races are not there any more, 0 are new"));
+    assert!(output.stdout.contains("1 of 1 races are not there any more, 0 are new"));
     let left: Vec<_> = fs::read_dir(&directory.0).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left.len(), 2, "{left:?}");
 }

@@ -1,7 +1,7 @@
 //! Two tasks that wait for each other for ever.
 //!
 //! ```sh
-//! cargo dagsan run --bin deadlock
+//! cargo dagsan run --bin deadlock # deadlock: 2 of 3 tasks wait for ever
 //! ```
 //!
 //! Each asks what the other one offers before it says what it offers itself. Both wait, and nobody else can set the

@@ -1,7 +1,7 @@
 //! Two tasks that wait for each other, one of which speaks first. The twin of `deadlock`.
 //!
 //! ```sh
-//! cargo dagsan run --bin deadlock_fixed
+//! cargo dagsan run --bin deadlock_fixed # race-free
 //! ```
 
 use dagsan_task::{Promise, finish};

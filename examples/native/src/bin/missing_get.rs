@@ -1,7 +1,7 @@
 //! A result that is used before anybody has waited for it.
 //!
 //! ```sh
-//! cargo dagsan run --bin missing_get
+//! cargo dagsan run --bin missing_get # 1 race on a heap block of 80 bytes
 //! ```
 //!
 //! A future squares numbers into a buffer, and says how many. The main task waits for it with `get`, and prints all that

@@ -1,7 +1,7 @@
 //! A result that is used after the `get`. The twin of `missing_get`.
 //!
 //! ```sh
-//! cargo dagsan run --bin missing_get_fixed
+//! cargo dagsan run --bin missing_get_fixed # race-free
 //! ```
 
 use dagsan_examples::SharedVec;

@@ -1,7 +1,7 @@
 //! A pipeline of three stages that tell each other by promises how far they are. No race.
 //!
 //! ```sh
-//! cargo dagsan run --bin promise_pipeline
+//! cargo dagsan run --bin promise_pipeline # race-free
 //! ```
 //!
 //! ```text

@@ -1,7 +1,7 @@
 //! A pipeline in which one stage looks too far ahead. The twin of `promise_pipeline`.
 //!
 //! ```sh
-//! cargo dagsan run --bin promise_pipeline_racy
+//! cargo dagsan run --bin promise_pipeline_racy # 1 race on a heap block of 64 bytes
 //! ```
 //!
 //! ```text

@@ -1,7 +1,7 @@
 //! A race on one element: two tasks count into one histogram.
 //!
 //! ```sh
-//! cargo dagsan run --bin shared_histogram
+//! cargo dagsan run --bin shared_histogram # 1 race on a heap block of 16 bytes
 //! ```
 //!
 //! The samples are sorted, so the two halves fall into different buckets, one would think:

@@ -1,7 +1,7 @@
 //! Two tasks count into one histogram, each into buckets of its own. The twin of `shared_histogram`.
 //!
 //! ```sh
-//! cargo dagsan run --bin shared_histogram_fixed
+//! cargo dagsan run --bin shared_histogram_fixed # race-free
 //! ```
 
 use dagsan_examples::SharedVec;

@@ -295,7 +295,12 @@ fn access_conditional() {
     let count = Shared::new(0u64);
     finish(|scope| {
         let count = &count;
-        spawn!(scope, if black_box(false) { store!(count, 1) });
+        spawn!(
+            scope,
+            if black_box(false) {
+                store!(count, 1)
+            }
+        );
         spawn!(scope, store!(count, 2));
     });
 }
@@ -306,11 +311,17 @@ fn access_many_places() {
     let words: Vec<Shared<u64>> = (0..100).map(Shared::new).collect();
     finish(|scope| {
         let words = &words;
-        spawn!(scope, for word in words {
-            store!(word, black_box(1)); // race (1)
-        });
-        spawn!(scope, for word in words {
-            store!(word, black_box(2)); // race (2)
-        });
+        spawn!(
+            scope,
+            for word in words {
+                store!(word, black_box(1)); // race (1)
+            }
+        );
+        spawn!(
+            scope,
+            for word in words {
+                store!(word, black_box(2)); // race (2)
+            }
+        );
     });
 }

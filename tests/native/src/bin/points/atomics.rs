@@ -91,12 +91,18 @@ fn atomic_fences() {
 fn atomic_channel() {
     let (sender, receiver) = mpsc::channel::<Box<Shared<u64>>>();
     finish(|scope| {
-        spawn!(scope, for i in 0..40 {
-            assert!(sender.send(Box::new(Shared::new(i))).is_ok());
-        });
-        spawn!(scope, for i in 0..40 {
-            assert!(receiver.try_recv().is_ok_and(|word| load!(word) == i));
-        });
+        spawn!(
+            scope,
+            for i in 0..40 {
+                assert!(sender.send(Box::new(Shared::new(i))).is_ok());
+            }
+        );
+        spawn!(
+            scope,
+            for i in 0..40 {
+                assert!(receiver.try_recv().is_ok_and(|word| load!(word) == i));
+            }
+        );
     });
 }
 
@@ -105,12 +111,18 @@ fn atomic_channel() {
 fn atomic_sync_channel() {
     let (sender, receiver) = mpsc::sync_channel::<Vec<u64>>(4);
     finish(|scope| {
-        spawn!(scope, for i in 0..4 {
-            assert!(sender.send(vec![i; 10]).is_ok());
-        });
-        spawn!(scope, for i in 0..4 {
-            assert!(receiver.try_recv().is_ok_and(|words| black_box(words)[9] == i));
-        });
+        spawn!(
+            scope,
+            for i in 0..4 {
+                assert!(sender.send(vec![i; 10]).is_ok());
+            }
+        );
+        spawn!(
+            scope,
+            for i in 0..4 {
+                assert!(receiver.try_recv().is_ok_and(|words| black_box(words)[9] == i));
+            }
+        );
     });
 }
 

@@ -31,6 +31,7 @@ pub const BEHAVIOURS: &[Point] = points![
     deadlock_after_a_race,
     deadlock_that_is_handled,
     race_below_three_functions,
+    race_if_asked_for,
     many_tasks,
 ];
 
@@ -43,35 +44,35 @@ fn race<'a>(scope: &Scope<'a>, word: &'a Shared<u64>) {
 static WORD: Shared<u64> = Shared::new(0);
 
 fn exit_in_a_task() {
-    finish(|scope| spawn!(scope, process::exit(3)));
+    finish(|scope| scope.spawn(|_| process::exit(3)));
 }
 
 fn exit_in_a_task_after_a_race() {
     finish(|scope| {
         race(scope, &WORD);
-        spawn!(scope, process::exit(3));
+        scope.spawn(|_| process::exit(3));
     });
 }
 
 fn panic_in_a_task() {
-    finish(|scope| spawn!(scope, panic!("on purpose")));
+    finish(|scope| scope.spawn(|_| panic!("on purpose")));
 }
 
 fn panic_in_a_task_after_a_race() {
     finish(|scope| {
         race(scope, &WORD);
-        spawn!(scope, panic!("on purpose"));
+        scope.spawn(|_| panic!("on purpose"));
     });
 }
 
 fn abort_in_a_task() {
-    finish(|scope| spawn!(scope, process::abort()));
+    finish(|scope| scope.spawn(|_| process::abort()));
 }
 
 fn abort_in_a_task_after_a_race() {
     finish(|scope| {
         race(scope, &WORD);
-        spawn!(scope, process::abort());
+        scope.spawn(|_| process::abort());
     });
 }
 
@@ -238,6 +239,16 @@ fn race_below_three_functions() {
     finish(|scope| {
         spawn!(scope, outer(&WORD));
         outer(&WORD);
+    });
+}
+
+/// What it does depends on more than its input.
+fn race_if_asked_for() {
+    finish(|scope| {
+        spawn!(scope, ());
+        if std::env::var_os("RACE").is_some() {
+            race(scope, &WORD);
+        }
     });
 }
 

@@ -32,17 +32,19 @@ pub const POINTS: &[Point] = points![
 // expect heap=0: race
 fn heap_box() {
     siblings(|| {
-        let block = black_box(Box::new(Shared::new(1u64)));
-        store!(block, 2);
+        let block = black_box(Box::new(Shared::new([1u64; 30])));
+        store!(block, black_box([2; 30]));
     });
 }
 
+/// Large, because small ones that were freed are not used for zeroed memory at once.
 // expect: race-free
 // expect heap=0: race
 fn heap_calloc() {
     siblings(|| {
-        let mut block = vec![0u32; black_box(300)];
-        black_box(&mut block)[299] = 1;
+        let mut block = vec![0u32; black_box(25_000)];
+        black_box(&mut block)[24_999] = 1;
+        black_box(&block);
     });
 }
 
@@ -58,16 +60,18 @@ fn heap_growth() {
     });
 }
 
+/// Large, too: what is left before and after an aligned block may get in the way of the next one.
 // expect: race-free
 // expect heap=0: race
 fn heap_aligned() {
     siblings(|| {
-        let Ok(layout) = Layout::from_size_align(black_box(5000), 4096) else { return };
+        let Ok(layout) = Layout::from_size_align(black_box(100_000), 4096) else { return };
         // SAFETY: the layout is not empty; the block is written within its bounds, and freed once, as it was allocated.
         unsafe {
-            let block = std::alloc::alloc(layout);
+            let block = black_box(std::alloc::alloc(layout));
             assert!(block.addr().is_multiple_of(4096));
-            block.add(4999).write(1);
+            block.add(99_999).write(1);
+            black_box(block);
             std::alloc::dealloc(block, layout);
         }
     });
@@ -79,8 +83,9 @@ fn heap_malloc() {
     siblings(|| {
         // SAFETY: the block is written within its bounds, and freed once.
         unsafe {
-            let block: *mut u64 = libc::malloc(black_box(800)).cast();
+            let block: *mut u64 = black_box(libc::malloc(800)).cast();
             block.add(99).write(1);
+            black_box(block);
             libc::free(block.cast());
         }
     });
@@ -92,12 +97,13 @@ fn heap_realloc() {
     siblings(|| {
         // SAFETY: each block is written within its bounds, and the last one is freed once.
         unsafe {
-            let block: *mut u8 = libc::malloc(black_box(40)).cast();
+            let block: *mut u8 = black_box(libc::malloc(400)).cast();
             block.write(1);
-            let block: *mut u8 = libc::realloc(block.cast(), black_box(4000)).cast();
-            block.add(3999).write(2);
-            let block: *mut u8 = libc::realloc(block.cast(), black_box(100)).cast();
-            block.add(99).write(3);
+            let block: *mut u8 = black_box(libc::realloc(block.cast(), 9000)).cast();
+            block.add(8999).write(2);
+            let block: *mut u8 = black_box(libc::realloc(block.cast(), 700)).cast();
+            block.add(699).write(3);
+            black_box(block);
             libc::free(block.cast());
         }
     });
@@ -116,6 +122,8 @@ fn heap_large() {
 // expect: race-free
 // expect heap=0: race
 fn heap_mapped() {
+    // The first task's stack is mapped now, and not where the blocks are to be.
+    siblings(|| ());
     // The system need not take the address that it is asked for, but does if it is free: this one is.
     let size = 1 << 16;
     let wanted = Pointer(map(ptr::null_mut(), size));

@@ -240,12 +240,18 @@ fn lock_different_spin() {
     let [one, two] = [(); 2].map(|()| SpinLock::new((), Acquire, Release));
     finish(|scope| {
         let (word, one, two) = (&word, &one, &two);
-        spawn!(scope, one.with(|()| {
-            store!(word, 1); // race (1)
-        }));
-        spawn!(scope, two.with(|()| {
-            store!(word, 2); // race (2)
-        }));
+        spawn!(
+            scope,
+            one.with(|()| {
+                store!(word, 1); // race (1)
+            })
+        );
+        spawn!(
+            scope,
+            two.with(|()| {
+                store!(word, 2); // race (2)
+            })
+        );
     });
 }
 

@@ -95,7 +95,7 @@ fn once_and_a_write_afterwards() {
             READY.call_once(|| ());
             black_box(());
             finish(|_| ());
-            store!(WORD, 1); // race (1)
+            store!(WORD, black_box(1)); // race (1)
         );
         spawn!(scope,
             READY.call_once(|| ());
@@ -109,7 +109,7 @@ fn once_unsynchronised() {
     static READY: OnceLock<()> = OnceLock::new();
     static WORD: Shared<u64> = Shared::new(0);
     finish(|scope| {
-        spawn!(scope, READY.get_or_init(|| store!(WORD, 1));); // race (1)
+        spawn!(scope, READY.get_or_init(|| store!(WORD, black_box(1)));); // race (1)
         spawn!(scope, load!(WORD)); // race (2)
     });
 }

@@ -1,0 +1,59 @@
+//! `cargo dagsan test` on the tests of `tests/native`, of which there is one of each kind.
+
+use crate::support::{POINTS, Ran, cargo_dagsan, run, workspace};
+
+fn cargo_dagsan_test(options: &[&str], filter: &[&str]) -> Ran {
+    let _built = &*POINTS;
+    let arguments = [options, &["test", "--lib"], filter].concat();
+    run(&mut cargo_dagsan(&workspace("tests/native"), &arguments))
+}
+
+#[test]
+fn each_test_has_its_verdict() {
+    let ran = cargo_dagsan_test(&[], &[]);
+    assert_eq!(ran.code, 66, "{}", ran.stderr);
+    for line in [
+        "running 6 tests",
+        "test tests::clean ... ok (race-free: 5 tasks, ",
+        "test tests::clean_without_tasks ... ok (no tasks)",
+        "test tests::racy ... RACE (1 race on a local of task 0)",
+        "test tests::panics_as_it_should ... ok (race-free: 2 tasks, ",
+        "test tests::fails ... FAILED (race-free",
+        "test tests::waits_for_ever ... DEADLOCK (1 of 2 tasks waits for ever)",
+        "test tests::not_run ... ignored",
+        "test result: FAILED. 3 passed; 1 failed; 1 racy; 1 deadlocked; 1 ignored; race-free with tasks: 2 of 3 passed",
+    ] {
+        assert!(ran.stdout.lines().any(|shown| shown.starts_with(line)), "no `{line}` in\n{}", ran.stdout);
+    }
+    let part = |heading: &str| {
+        let (_, part) = ran.stdout.split_once(&format!("---- tests::{heading} ----\n")).unwrap();
+        part.split("\n---- ").next().unwrap()
+    };
+    assert!(part("racy dagsan").contains("race[write-write]"), "{}", ran.stdout);
+    assert!(part("fails output").starts_with("before it fails\n"), "{}", ran.stdout);
+    assert!(part("waits_for_ever dagsan").contains("promise `never`"), "{}", ran.stdout);
+}
+
+#[test]
+fn the_exit_code_is_that_of_the_tests_that_were_chosen() {
+    let ran = cargo_dagsan_test(&[], &["clean"]);
+    assert!(ran.code == 0 && ran.stdout.contains("test result: ok. 2 passed;"), "{ran:?}");
+    assert_eq!(cargo_dagsan_test(&[], &["--", "--exact", "tests::racy"]).code, 66);
+    assert_eq!(cargo_dagsan_test(&[], &["fails"]).code, 101);
+    let ran = cargo_dagsan_test(&[], &["--", "--ignored"]);
+    assert!(ran.code == 101 && ran.stdout.contains("test tests::not_run ... FAILED"), "{ran:?}");
+}
+
+#[test]
+fn json_goes_to_standard_output_and_the_rest_elsewhere() {
+    let ran = cargo_dagsan_test(&["--format", "json"], &["clean"]);
+    let reports = serde_json::Deserializer::from_str(&ran.stdout).into_iter::<serde_json::Value>();
+    let verdicts: Vec<(String, String)> = reports
+        .map(|report| report.unwrap_or_else(|error| panic!("{error} in\n{}", ran.stdout)))
+        .map(|report| (report["file"].to_string(), report["verdict"].to_string()))
+        .collect();
+    let expected =
+        [(r#""tests::clean""#, r#""race-free""#), (r#""tests::clean_without_tasks""#, r#""not-checked""#)];
+    assert_eq!(verdicts, expected.map(|(file, verdict)| (file.to_owned(), verdict.to_owned())));
+    assert!(ran.stderr.contains("test tests::clean ... ok"), "{}", ran.stderr);
+}

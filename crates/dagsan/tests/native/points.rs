@@ -1,0 +1,217 @@
+//! Every point of `tests/native` finds what stands above its function, in both profiles.
+//!
+//! `tests/native/src/bin/points/main.rs` says how expectations are written. What a run has found is put into the same
+//! words, and compared as text.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use dagsan_findings::{End, Findings, Kind, Memory, Side};
+use dagsan_report::Place;
+use dagsan_report::native::{self, Files};
+use dagsan_report::symbols::Symbols;
+
+use crate::support::{OPTIMISED_POINTS, POINTS, limited, run, run_point, workspace};
+
+/// A point as its source describes it.
+#[derive(Debug)]
+struct Point {
+    name: String,
+    /// `DAGSAN_OPTIONS`, and what is expected then.
+    expected: Vec<(String, String)>,
+    /// The lines of the first and of the second accesses of its races.
+    lines: [BTreeSet<usize>; 2],
+}
+
+/// All points, from the sources.
+fn points() -> Vec<Point> {
+    let directory = workspace("tests/native/src/bin/points");
+    let mut points = Vec::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.file_name().unwrap() != "main.rs" {
+            read_points(&fs::read_to_string(path).unwrap(), &mut points);
+        }
+    }
+    points
+}
+
+fn read_points(source: &str, points: &mut Vec<Point>) {
+    let mut expected = Vec::new();
+    // The function that the lines belong to, if they are a point's.
+    let mut inside = false;
+    for (number, line) in (1..).zip(source.lines()) {
+        if let Some(expectation) = line.strip_prefix("// expect") {
+            let (options, expectation) = expectation.split_once(": ").unwrap();
+            expected.push((options.trim().to_owned(), expectation.to_owned()));
+        } else if let Some(name) = line.strip_prefix("fn ").filter(|_| !expected.is_empty()) {
+            let name = name.strip_suffix("() {").unwrap().to_owned();
+            points.push(Point { name, expected: std::mem::take(&mut expected), lines: Default::default() });
+            inside = true;
+        } else if line == "}" {
+            inside = false;
+        } else if let Some((_, which)) = line.split_once("// race ").filter(|_| inside) {
+            let point = points.last_mut().unwrap();
+            for (lines, mark) in point.lines.iter_mut().zip(["(1)", "(2)"]) {
+                lines.extend(which.contains(mark).then_some(number));
+            }
+        }
+    }
+}
+
+/// What was found, in the words of an expectation.
+fn described(found: &Findings) -> String {
+    if found.end != End::Exited {
+        return format!("{:?}", found.end);
+    }
+    let uses = found.uses;
+    let conditions: Vec<&str> = [(uses.locks, "locks"), (uses.atomics, "atomics")]
+        .iter()
+        .filter(|(used, _)| *used)
+        .map(|(_, name)| *name)
+        .collect();
+    let up_to =
+        if conditions.is_empty() { String::new() } else { format!(", up to {}", conditions.join(" and ")) };
+    if found.races.is_empty() {
+        let verdict = if found.stats.tasks > 1 { "race-free" } else { "not checked" };
+        return format!("{verdict}{up_to}");
+    }
+    // Which bytes race, by all else that is said of a race.
+    let mut groups: BTreeMap<[String; 3], BTreeSet<u64>> = BTreeMap::new();
+    for race in &found.races {
+        let kinds = format!("{}/{}", access(&race.first), access(&race.second));
+        let memory = match race.memory {
+            Memory::Heap { .. } => "heap",
+            Memory::Stack { .. } => "stack",
+            Memory::Static { .. } => "static",
+            Memory::Other => "other",
+        };
+        let tasks = format!("{}/{}", race.first.task, race.second.task);
+        let bytes = race.bytes.iter().flat_map(|&(start, length)| start..start + length);
+        groups.entry([kinds, memory.to_owned(), tasks]).or_default().extend(bytes);
+    }
+    let group = |([kinds, memory, tasks], bytes): (&[String; 3], &BTreeSet<u64>)| {
+        format!("race {kinds} on {} bytes of {memory} by {tasks}", bytes.len())
+    };
+    let groups: Vec<String> = groups.iter().map(group).collect();
+    format!("{}{up_to}", groups.join("; "))
+}
+
+/// What an access does, in the words of an expectation.
+fn access(side: &Side) -> String {
+    let kind = match side.kind {
+        Kind::Read => "read",
+        Kind::Write => "write",
+        Kind::Free => "free",
+    };
+    if side.atomic { format!("atomic {kind}") } else { kind.to_owned() }
+}
+
+/// The lines of the races that the report shows. None for one in a library: by default the two innermost frames are
+/// known, and both may be there.
+fn reported_lines(found: &Findings) -> [BTreeSet<Option<usize>>; 2] {
+    let mut symbols = Symbols::open(&found.process.executable).unwrap();
+    let files = Files::new(&workspace(""), &found.process);
+    let report = native::report(found, &mut symbols, &files).unwrap();
+    let line = |place: &Place| {
+        let is_ours = report.sources[place.source].name().starts_with("tests/native/src/bin/points/");
+        is_ours.then_some(place.line)
+    };
+    let mut lines: [BTreeSet<Option<usize>>; 2] = Default::default();
+    for race in &report.races {
+        lines[0].insert(line(&race.first.place));
+        lines[1].insert(line(&race.second.place));
+    }
+    lines
+}
+
+/// Are the races on the marked lines? If some are in a library, whole call stacks must show from where it was called.
+fn check_lines(program: &Path, point: &Point, found: &Findings) -> Result<(), String> {
+    let marked = point.lines.each_ref().map(|lines| lines.iter().copied().map(Some).collect::<BTreeSet<_>>());
+    let mut lines = reported_lines(found);
+    if lines.iter().flatten().any(Option::is_none) {
+        let (_, again) = run_point(program, &point.name, "stacks=1");
+        lines = reported_lines(&again.ok_or("left no findings with stacks=1")?);
+    }
+    if lines == marked { Ok(()) } else { Err(format!("expected lines {marked:?}, found {lines:?}")) }
+}
+
+/// What is not as a point expects.
+fn mismatches(program: &Path, point: &Point) -> Vec<String> {
+    let mut mismatches = Vec::new();
+    for (options, expected) in &point.expected {
+        let mut wrong = |what: String| mismatches.push(format!("{} {options}: {what}", point.name));
+        let (ran, found) = run_point(program, &point.name, options);
+        let Some(found) = found else {
+            wrong(format!("left no findings: {ran:?}"));
+            continue;
+        };
+        let described = described(&found);
+        let some_race = expected == "race" && described.starts_with("race ");
+        if !some_race && described != *expected {
+            wrong(format!("expected {expected}, found {described}"));
+            continue;
+        }
+        let code = if found.races.is_empty() { 0 } else { 66 };
+        if ran.code != code {
+            wrong(format!("ended with {}: {}", ran.code, ran.stderr));
+        }
+        if options.is_empty()
+            && !found.races.is_empty()
+            && let Err(what) = check_lines(program, point, &found)
+        {
+            wrong(what);
+        }
+    }
+    mismatches
+}
+
+fn all_points_are_as_expected(program: &Path) {
+    let mismatches: Vec<String> = points().iter().flat_map(|point| mismatches(program, point)).collect();
+    assert!(mismatches.is_empty(), "{} mismatches:\n{}", mismatches.len(), mismatches.join("\n"));
+}
+
+#[test]
+fn points_find_what_they_expect() {
+    all_points_are_as_expected(&POINTS);
+}
+
+#[test]
+fn optimised_points_find_what_they_expect() {
+    all_points_are_as_expected(&OPTIMISED_POINTS);
+}
+
+#[test]
+fn every_point_has_an_expectation() {
+    let listed = run(limited(&*POINTS).arg("--list")).stdout;
+    let listed: BTreeSet<&str> = listed.lines().collect();
+    let points = points();
+    let described: BTreeSet<&str> = points.iter().map(|point| point.name.as_str()).collect();
+    assert_eq!(listed, described);
+    assert!(points.iter().all(|point| point.expected.iter().any(|(options, _)| options.is_empty())));
+    let marked = |point: &Point| point.lines.iter().all(|lines| !lines.is_empty());
+    let exact = |point: &Point| point.expected.iter().any(|(_, expected)| expected.starts_with("race "));
+    let unmarked: Vec<&Point> = points.iter().filter(|point| exact(point) && !marked(point)).collect();
+    assert!(unmarked.is_empty(), "{unmarked:?}");
+}
+
+/// Each switch is there because some program would be accused without it. `locks` is switched off together with
+/// `atomics`, which would otherwise take the order in which a lock was taken for one of the program.
+#[test]
+fn every_switch_keeps_something_from_being_reported() {
+    let points = points();
+    for switches in ["heap=0", "task_stacks=0", "thread_locals=0", "once=0", "atomics=0", "locks=0:atomics=0"]
+    {
+        let shown_by = |point: &&Point| {
+            let expects = |options: &str, verdict: &str| {
+                point
+                    .expected
+                    .iter()
+                    .any(|(given, expected)| given == options && expected.starts_with(verdict))
+            };
+            expects("", "race-free") && expects(switches, "race")
+        };
+        assert!(points.iter().any(|point| shown_by(&point)), "{switches}");
+    }
+}

@@ -1,5 +1,6 @@
 //! Every seed of `tests/rayon` has its race, where its source says, and every twin has none; however many threads rayon
-//! is told to use, and in both profiles.
+//! is told to use, and in both profiles. Where the races of an optimised program are is not looked at: LLVM moves reads
+//! into functions that call, and they are shown there.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -69,7 +70,7 @@ fn places(found: &Findings) -> BTreeSet<String> {
 }
 
 /// What is wrong with one.
-fn mismatch(program: &Path, name: &str, threads: &str, marked: &BTreeSet<String>) -> Option<String> {
+fn mismatch(program: &Path, name: &str, threads: &str, marked: Option<&BTreeSet<String>>) -> Option<String> {
     let found = findings(program, name, threads, "stacks=1");
     let wrong = |what: String| Some(format!("{name} with {threads} threads: {what}"));
     match (name.ends_with("_fixed"), found.races.is_empty()) {
@@ -77,37 +78,36 @@ fn mismatch(program: &Path, name: &str, threads: &str, marked: &BTreeSet<String>
         (true, false) => wrong(format!("races at {:?}", places(&found))),
         (false, true) => wrong("no race".to_owned()),
         (false, false) => {
-            let elsewhere: Vec<String> = places(&found).difference(marked).cloned().collect();
+            let elsewhere: Vec<String> = places(&found).difference(marked?).cloned().collect();
             if elsewhere.is_empty() { None } else { wrong(format!("races at {elsewhere:?}")) }
         }
     }
 }
 
-fn all_are_as_expected(program: &Path, threads: &str) {
-    let marked = marked();
+fn all_are_as_expected(program: &Path, threads: &str, marked: Option<&BTreeSet<String>>) {
     let wrong: Vec<String> =
-        names(program).iter().filter_map(|name| mismatch(program, name, threads, &marked)).collect();
+        names(program).iter().filter_map(|name| mismatch(program, name, threads, marked)).collect();
     assert!(wrong.is_empty(), "{} mismatches:\n{}", wrong.len(), wrong.join("\n"));
 }
 
 #[test]
 fn seeds_are_found_with_one_thread() {
-    all_are_as_expected(&SEEDS, "1");
+    all_are_as_expected(&SEEDS, "1", Some(&marked()));
 }
 
 #[test]
 fn seeds_are_found_with_two_threads() {
-    all_are_as_expected(&SEEDS, "2");
+    all_are_as_expected(&SEEDS, "2", Some(&marked()));
 }
 
 #[test]
 fn seeds_are_found_with_eight_threads() {
-    all_are_as_expected(&SEEDS, "8");
+    all_are_as_expected(&SEEDS, "8", Some(&marked()));
 }
 
 #[test]
 fn optimised_seeds_are_found() {
-    all_are_as_expected(&OPTIMISED, "2");
+    all_are_as_expected(&OPTIMISED, "2", None);
 }
 
 #[test]

@@ -108,7 +108,7 @@ impl<'scope> Scope<'scope> {
         let future = Future::new(Location::caller());
         let completion = Completion::of(&future);
         self.start(Kind::Future, Some(future.latch()), move |scope| {
-            completion.complete(call_with(body, scope))
+            completion.complete(call_with(body, scope));
         });
         future
     }

@@ -311,6 +311,12 @@ fn a_verdict_claims_no_more_than_was_proved() {
         " that keeps the order of atomic operations and if the sections under locks commute"
     );
     assert_eq!(uses(false, false, 2), "; not checked: 2 forked processes");
+    let text = headline(|findings| {
+        findings.end = findings::End::Deadlock(Vec::new());
+        findings.uses.atomics = true;
+    });
+    let condition = "in every schedule of this input that keeps the order of atomic operations";
+    assert_eq!(text, format!("deadlock: 0 of 3 tasks wait for ever, {condition}"));
     let threads = findings::Threads { stack: 2, name: Some("io".into()), count: 1 };
     let text = headline(|findings| findings.threads = vec![threads]);
     assert_eq!(text, format!("{free}; not checked: 1 thread (io) started at src/main.rs:10"));

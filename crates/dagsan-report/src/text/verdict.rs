@@ -61,7 +61,8 @@ pub fn verdict(report: &Report) -> String {
             let verb = if blocked.len() == 1 { "waits" } else { "wait" };
             let tasks = count(report.task_count, "task");
             let tasks = format!("{} of {tasks} {verb} for ever", blocked.len());
-            let tasks = with_conditions(tasks, ", ", &conditions(report));
+            let separator = if report.native.is_some() { ", in every schedule of this input " } else { ", " };
+            let tasks = with_conditions(tasks, separator, &conditions(report));
             after_races(tasks.clone(), format!("a deadlock: {tasks}"))
         }
         End::Rejected(diagnostics) => rejected(diagnostics),

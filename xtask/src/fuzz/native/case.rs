@@ -31,7 +31,8 @@ impl Case {
     pub fn random(seed: u64, class: Option<Class>, engine: Option<&'static Engine>) -> Result<Case> {
         let class = class.unwrap_or(Class::ALL[(seed % Class::ALL.len() as u64) as usize]);
         let mut rng = fastrand::Rng::with_seed(seed);
-        let size = Size::pick(&mut rng);
+        // Larger ones take their time in the compiler, and `cargo xtask fuzz` has them.
+        let size = Size { tasks: Size::pick(&mut rng).tasks.min(40) };
         let mut program = generate(class, &mut rng, size);
         if rng.u32(0..6) == 0 {
             confuse_promises(&mut program, &mut rng);

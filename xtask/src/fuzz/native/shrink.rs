@@ -14,8 +14,8 @@ use dagsan_fuzz::rust::{Said, say};
 use super::batch::Builder;
 use super::case::{Case, Failure, What};
 
-/// How many candidates go into one build.
-const ROUND: usize = 200;
+/// About how many statements go into one build.
+const ROUND: usize = 5000;
 
 /// The smallest case found that fails as `failure` says, and how it does.
 pub fn shrink(builder: &Builder, case: &Case, mut failure: Failure) -> Result<(Case, Failure)> {
@@ -32,7 +32,13 @@ fn smaller(builder: &Builder, best: &Case, failure: &Failure) -> Result<Option<(
     let mut all = candidates(&best.said);
     all.sort_by_key(size);
     while !all.is_empty() {
-        let rest = all.split_off(all.len().min(ROUND));
+        let mut statements = 0;
+        let is_over = |candidate: &Said| {
+            statements += candidate.program.walk().count();
+            statements > ROUND
+        };
+        let end = all.iter().position(is_over).map_or(all.len(), |at| at.max(1));
+        let rest = all.split_off(end);
         let cases: Result<Vec<Case>> = all
             .into_iter()
             .map(|said| {

@@ -284,62 +284,72 @@ impl Memory {
     }
 }
 
-#[inline(always)]
+#[inline(never)]
 pub fn read<T: Copy>(at: *mut u8) {
+    read_here::<T>(at);
+}
+
+#[inline(never)]
+pub fn write<T: Copy + From<u8>>(at: *mut u8) {
+    write_here::<T>(at);
+}
+
+#[inline(always)]
+pub fn read_here<T: Copy>(at: *mut u8) {
     // SAFETY: here and below, in the arena or the pages, which the program has alone, on one thread; aligned, or said not
     // to be. All bits are values of the types that are used.
     black_box(unsafe { black_box(at).cast::<T>().read() });
 }
 
 #[inline(always)]
-pub fn write<T: Copy + From<u8>>(at: *mut u8) {
-    // SAFETY: see `read`.
+pub fn write_here<T: Copy + From<u8>>(at: *mut u8) {
+    // SAFETY: see `read_here`.
     unsafe { black_box(at).cast::<T>().write(black_box(T::from(1))) };
     black_box(at);
 }
 
-#[inline(always)]
+#[inline(never)]
 pub fn read_unaligned<T: Copy>(at: *mut u8) {
-    // SAFETY: see `read`.
+    // SAFETY: see `read_here`.
     black_box(&unsafe { black_box(at).cast::<T>().read_unaligned() });
 }
 
-#[inline(always)]
+#[inline(never)]
 pub fn write_unaligned<T: Copy>(at: *mut u8) {
-    // SAFETY: see `read`; all of the types that are used may be zero.
+    // SAFETY: see `read_here`; all of the types that are used may be zero.
     unsafe { black_box(at).cast::<T>().write_unaligned(black_box(std::mem::zeroed())) };
     black_box(at);
 }
 
-#[inline(always)]
+#[inline(never)]
 pub fn read_each<const LEN: usize>(at: *mut u8) {
     let at = black_box(at);
     let mut sum = 0u8;
     for offset in 0..LEN {
-        // SAFETY: see `read`.
+        // SAFETY: see `read_here`.
         sum = sum.wrapping_add(unsafe { at.add(offset).read() });
     }
     black_box(sum);
 }
 
-#[inline(always)]
+#[inline(never)]
 pub fn write_each<const LEN: usize>(at: *mut u8) {
     let at = black_box(at);
     for offset in 0..LEN {
-        // SAFETY: see `read`.
+        // SAFETY: see `read_here`.
         unsafe { at.add(offset).write(offset as u8) };
     }
     black_box(at);
 }
 
-#[inline(always)]
+#[inline(never)]
 pub fn read_slice<const LEN: usize>(at: *mut u8) {
-    // SAFETY: see `read`; nobody else runs while the slice is there.
+    // SAFETY: see `read_here`; nobody else runs while the slice is there.
     let slice = unsafe { std::slice::from_raw_parts(black_box(at), black_box(LEN)) };
     black_box(slice.to_vec());
 }
 
-#[inline(always)]
+#[inline(never)]
 pub fn write_slice<const LEN: usize>(at: *mut u8) {
     // SAFETY: as above.
     unsafe { std::slice::from_raw_parts_mut(black_box(at), black_box(LEN)) }.fill(black_box(3));

@@ -40,6 +40,7 @@ use crate::events::{self, Kind, Place};
 use crate::fiber;
 use crate::join::{Anything, Join, Payload};
 use crate::latch::{Latch, State};
+use crate::slot::Slot;
 use crate::task::{Entry, Fiber, Task, Wait};
 
 /// How the start of a task came out.
@@ -506,15 +507,15 @@ pub(crate) fn open(latch: &Latch, state: State) {
 
 /// The task on `fiber`, which waits, shall leave its result in `slot` and not with its parent.
 #[inline(never)]
-pub(crate) fn redirect(fiber: NonNull<Fiber>, slot: *const ()) {
+pub(crate) fn redirect(fiber: NonNull<Fiber>, slot: Slot) {
     // SAFETY: it waits, so it is not in the pool, and not freed.
-    unsafe { fiber.as_ref() }.task.slot.set(slot);
+    unsafe { fiber.as_ref() }.task.slot.set(Some(slot));
 }
 
 /// The slot of the present task, if it was redirected. Takes it: the next call finds none.
 #[inline(never)]
-pub(crate) fn take_slot() -> Option<NonNull<()>> {
-    EXECUTOR.with(|executor| NonNull::new(executor.task().slot.replace(ptr::null()).cast_mut()))
+pub(crate) fn take_slot() -> Option<Slot> {
+    EXECUTOR.with(|executor| executor.task().slot.take())
 }
 
 /// The present task enters an isolated section. Says whether it can: it must not be in one.

@@ -94,6 +94,7 @@ mod latch;
 mod procedure;
 mod promise;
 mod scope;
+mod slot;
 mod task;
 
 pub use future::{Future, GetError};

@@ -7,7 +7,7 @@
 //!
 //! ```text
 //!   spawn ─► task ─► ends   result ─► the parent's frame ─► Spawned::here
-//!               └──► waits  ...       Arc of a slot ◄─────► Spawned::later
+//!               └──► waits  ...       handle of a slot ◄──► Spawned::later
 //!                    ends   result ──►┘
 //! ```
 //!
@@ -21,12 +21,12 @@ use std::marker::PhantomData;
 use std::mem::{self, ManuallyDrop, MaybeUninit};
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::ptr::{self, NonNull};
-use std::sync::{Arc, OnceLock};
 
 use crate::call::{call, call_with};
 use crate::events::Kind;
 use crate::executor::{self, By, Started};
 use crate::join::{self, Anything, Join};
+use crate::slot::Slot;
 
 /// Runs `body` as a procedure, which can spawn tasks. Returns when they have ended, as if it had called
 /// [`Procedure::sync`] last.
@@ -76,9 +76,6 @@ pub struct Procedure<'scope> {
     marker: PhantomData<Cell<&'scope mut ()>>,
 }
 
-/// Where the result of a task waits that has ended after its parent went on.
-type Slot<T> = OnceLock<T>;
-
 impl<'scope> Procedure<'scope> {
     fn of(frame: &Join) -> &Procedure<'scope> {
         // SAFETY: a procedure is a join, by `repr(transparent)`.
@@ -106,17 +103,11 @@ impl<'scope> Procedure<'scope> {
         }
 
         /// Gives up the slot of a task that panics.
-        struct GiveUp<T>(PhantomData<T>);
-        impl<T> Drop for GiveUp<T> {
+        struct GiveUp;
+        impl Drop for GiveUp {
             fn drop(&mut self) {
-                drop(take_slot::<T>());
+                drop(executor::take_slot());
             }
-        }
-
-        fn take_slot<T>() -> Option<Arc<Slot<T>>> {
-            let slot = executor::take_slot()?;
-            // SAFETY: the slot of the present task was made below, by `Arc::into_raw`, for this `T`, and is taken once.
-            Some(unsafe { Arc::from_raw(slot.as_ptr().cast::<Slot<T>>()) })
         }
 
         #[cfg_attr(dagsan, sanitize(thread = "off"))]
@@ -133,9 +124,9 @@ impl<'scope> Procedure<'scope> {
                 );
                 body.assume_init()
             };
-            let give_up = GiveUp::<T>(PhantomData);
+            let give_up = GiveUp;
             let value = ManuallyDrop::new(call(body));
-            match take_slot::<T>() {
+            match executor::take_slot() {
                 // SAFETY: not redirected, so the parent is still in `executor::start`, and `start` is good. The value
                 // is not used here again.
                 None => unsafe {
@@ -145,8 +136,8 @@ impl<'scope> Procedure<'scope> {
                         size_of::<T>(),
                     );
                 },
-                // Empty until now: this task alone sets it.
-                Some(slot) => _ = slot.set(ManuallyDrop::into_inner(value)),
+                // SAFETY: the value is not used here again.
+                Some(slot) => unsafe { slot.fill((&raw const value).cast(), size_of::<T>()) },
             }
             mem::forget(give_up);
         }
@@ -164,9 +155,9 @@ impl<'scope> Procedure<'scope> {
             Ok(Started::Ended) => Outcome::Here(unsafe { start.result.assume_init() }),
             Ok(Started::Panicked) => Outcome::None,
             Ok(Started::Waits(fiber)) => {
-                let slot = Arc::new(Slot::new());
-                executor::redirect(fiber, Arc::into_raw(Arc::clone(&slot)).cast());
-                Outcome::Later(slot)
+                let (slot, childs) = Slot::new();
+                executor::redirect(fiber, childs);
+                Outcome::Later(Later { slot, marker: PhantomData })
             }
             Err(refused) => {
                 // SAFETY: a refused task has not been entered, so its body is still here.
@@ -196,9 +187,30 @@ enum Outcome<T> {
     /// The task had ended when its parent went on.
     Here(T),
     /// The task had to wait.
-    Later(Arc<Slot<T>>),
+    Later(Later<T>),
     /// The task has panicked, or the result has been taken.
     None,
+}
+
+/// The slot of a result.
+struct Later<T> {
+    slot: Slot,
+    marker: PhantomData<T>,
+}
+
+impl<T> Later<T> {
+    /// The result, if it is there and has not been taken.
+    fn take(&self) -> Option<T> {
+        let mut value = MaybeUninit::<T>::uninit();
+        // SAFETY: the task fills the slot with a `T`.
+        unsafe { self.slot.take(value.as_mut_ptr().cast()).then(|| value.assume_init()) }
+    }
+}
+
+impl<T> Drop for Later<T> {
+    fn drop(&mut self) {
+        drop(self.take());
+    }
 }
 
 /// The result of a task that a procedure has spawned, to be had after the next [`Procedure::sync`].
@@ -225,8 +237,7 @@ impl<T> Spawned<'_, T> {
         );
         let value = match mem::replace(&mut self.result, Outcome::None) {
             Outcome::Here(value) => Some(value),
-            // The task has ended, and has given up its handle to the slot.
-            Outcome::Later(slot) => Arc::into_inner(slot).and_then(OnceLock::into_inner),
+            Outcome::Later(later) => later.take(),
             Outcome::None => None,
         };
         value

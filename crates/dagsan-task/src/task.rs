@@ -11,6 +11,7 @@ use crate::events::{self, Place};
 use crate::fiber;
 use crate::join::Join;
 use crate::latch::{Latch, State};
+use crate::slot::Slot;
 
 /// The first code of a task. Its first argument is the parent's, and good until the entry has taken what it needs from it,
 /// which it does first. The second is the finish in which the task was started, if there is one.
@@ -36,7 +37,7 @@ pub(crate) struct Task {
     pub(crate) ended: Cell<bool>,
     pub(crate) panicked: Cell<bool>,
     /// Where its result goes if its parent did not wait for it; see `procedure.rs`.
-    pub(crate) slot: Cell<*const ()>,
+    pub(crate) slot: Cell<Option<Slot>>,
     /// Where and what for it waits, while it is in `blocked`.
     pub(crate) wait: Cell<Option<(Wait, Place)>>,
     /// Set if its wait is in vain.
@@ -57,7 +58,7 @@ impl Task {
             data: Cell::new(ptr::null_mut()),
             ended: Cell::new(false),
             panicked: Cell::new(false),
-            slot: Cell::new(ptr::null()),
+            slot: Cell::new(None),
             wait: Cell::new(None),
             deadlock: Cell::new(None),
             next: Cell::new(None),

@@ -236,7 +236,8 @@ impl Online {
         let locks = self.locks(strand, isolated);
         self.origins.enter(strand.id, Origin { task: strand.task, locks });
         let Online { order, history, origins, locksets, .. } = self;
-        let mut judge = Bench { order: &mut **order, origins, locksets, found, now: strand.id };
+        let mut judge =
+            Bench { order: &mut **order, origins, locksets, found, now: strand.id, task: strand.task };
         judge.found.stats.checks += runs.len() as u64;
         let record = |run: &Run| Record::new(strand.id, run, locks != Lockset::EMPTY);
         let mut rest = runs;
@@ -292,6 +293,7 @@ struct Bench<'a> {
     locksets: &'a Locksets,
     found: &'a mut Findings,
     now: StrandId,
+    task: TaskId,
 }
 
 impl Judge for Bench<'_> {
@@ -303,6 +305,17 @@ impl Judge for Bench<'_> {
         }
         self.found.stats.queries += 1;
         self.order.precedes(strand)
+    }
+
+    #[inline]
+    fn surely_precedes(&mut self, strand: StrandId) -> bool {
+        self.found.stats.queries += 1;
+        strand == self.now || self.task(strand) == self.task || self.order.surely_precedes(strand)
+    }
+
+    #[inline]
+    fn task(&self, strand: StrandId) -> TaskId {
+        self.origins[strand].task
     }
 
     fn bag(&mut self, strand: StrandId) -> Option<u32> {

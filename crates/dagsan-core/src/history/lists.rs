@@ -40,6 +40,8 @@ struct Node {
     record: Record,
     next: List,
     len: u32,
+    /// How long the list was when it was last looked through for what can be dropped.
+    clean: u32,
 }
 
 /// Where the lists live.
@@ -53,11 +55,13 @@ pub(crate) struct Lists {
 }
 
 const LATELY: usize = 256;
+/// Lists of up to twice this length are not looked through.
+const SHORT: u32 = 4;
 const FIRST_COLLECTION: usize = 1 << 16;
 
 impl Lists {
     pub(crate) fn new() -> Lists {
-        let end = Node { record: Record::NONE, next: List::EMPTY, len: 0 };
+        let end = Node { record: Record::NONE, next: List::EMPTY, len: 0, clean: SHORT };
         Lists { nodes: vec![end], lately: Box::new([List::EMPTY; LATELY]), collect_at: FIRST_COLLECTION }
     }
 
@@ -70,6 +74,19 @@ impl Lists {
     #[inline]
     pub(crate) fn len(&self, list: List) -> u32 {
         self.nodes[list.0 as usize].len >> FLAGS
+    }
+
+    /// Has it grown to twice its length since it was last looked through?
+    #[inline]
+    pub(crate) fn has_doubled(&self, list: List) -> bool {
+        self.len(list) >= 2 * self.nodes[list.0 as usize].clean
+    }
+
+    /// The list has been looked through.
+    pub(crate) fn set_clean(&mut self, list: List) {
+        if !list.is_empty() {
+            self.nodes[list.0 as usize].clean = self.len(list).max(SHORT);
+        }
     }
 
     /// May there be something in it that conflicts with `access`, locks apart? A read need not look at a list of
@@ -110,7 +127,8 @@ impl Lists {
         let plain = if record.is_atomic() { 0 } else { PLAIN };
         let mixed = if same_locks || next.is_empty() { 0 } else { MIXED };
         let len = (self.len(next) + 1) << FLAGS | flags | write | plain | mixed;
-        self.nodes.push(Node { record, next, len });
+        let clean = self.nodes[next.0 as usize].clean;
+        self.nodes.push(Node { record, next, len, clean });
         list
     }
 

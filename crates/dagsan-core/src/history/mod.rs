@@ -26,7 +26,7 @@ mod transitions;
 pub(crate) use record::Record;
 
 use crate::bytes::{Bytes, Location};
-use crate::ids::StrandId;
+use crate::ids::{StrandId, TaskId};
 use pages::{PAGE_LINES, Pages, Place};
 use segments::{Chain, Segments, Split};
 use states::StateId;
@@ -36,6 +36,12 @@ use transitions::Transitions;
 pub(crate) trait Judge {
     /// Does `strand` precede the strand of the accesses?
     fn precedes(&mut self, strand: StrandId) -> bool;
+
+    /// The same, but may say no if it would take long to find out.
+    fn surely_precedes(&mut self, strand: StrandId) -> bool;
+
+    /// The task of a strand; its strands precede each other.
+    fn task(&self, strand: StrandId) -> TaskId;
 
     /// A bag of strands that will all have the same answers (see [`crate::order::Order::bag`]).
     fn bag(&mut self, strand: StrandId) -> Option<u32>;

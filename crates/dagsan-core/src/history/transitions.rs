@@ -10,13 +10,18 @@
 //!
 //! Finding out whether a reader can be dropped costs a query, and keeping it is never wrong: only
 //! the latest is asked about, and all of them whenever their number has doubled. Then also those that
-//! share a bag with a later one go: the engine will never tell them apart.
+//! share a bag with a later one go: the engine will never tell them apart. Where many tasks read the same, such a query
+//! is most often in vain, and to search in vain is dear: so the latest is dropped only if no search is needed
+//! to know, and of many, first those go that a later one of their own task covers.
+
+use rustc_hash::FxHashMap;
 
 use super::Judge;
 use super::lists::{List, Lists};
 use super::record::Record;
 use super::states::{State, StateId, States};
 use crate::bytes::Location;
+use crate::ids::TaskId;
 
 /// A transition from one state to another, kept so that lines treated alike are judged once.
 #[derive(Clone, Copy)]
@@ -123,16 +128,33 @@ impl Transitions {
     /// The list with `access` in it, and without some that it covers.
     fn remember(&mut self, mut list: List, access: Record, judge: &mut impl Judge) -> List {
         while let Some((latest, older)) = self.lists.head(list) {
-            if !covers(access, latest, judge) || !judge.precedes(latest.strand()) {
+            if !covers(access, latest, judge) || !judge.surely_precedes(latest.strand()) {
                 break;
             }
             list = older;
         }
-        let len = self.lists.len(list);
-        if len >= 8 && len.is_power_of_two() {
-            list = self.without_covered(list, access, judge);
+        if self.lists.has_doubled(list) {
+            let len = self.lists.len(list);
+            list = self.without_superseded(list, judge);
+            if self.lists.len(list) > len / 2 {
+                list = self.without_covered(list, access, judge);
+            }
+            self.lists.set_clean(list);
         }
         self.cons(access, list, judge)
+    }
+
+    /// The list without those that a later one of the same task covers: that costs no query.
+    fn without_superseded(&mut self, list: List, judge: &mut impl Judge) -> List {
+        let mut of_task: FxHashMap<TaskId, Record> = FxHashMap::default();
+        let mut kept: Vec<Record> = Vec::new();
+        for earlier in self.lists.iter(list) {
+            let later = of_task.entry(judge.task(earlier.strand())).or_insert(earlier);
+            if *later == earlier || !covers(*later, earlier, judge) {
+                kept.push(earlier);
+            }
+        }
+        if kept.len() as u32 == self.lists.len(list) { list } else { self.list_of(kept, judge) }
     }
 
     /// The list without those that `access` covers, and those that a later one in their bag covers.

@@ -41,6 +41,12 @@ pub trait Order: Send {
     /// Does `a` precede now? `a` has been now before.
     fn precedes(&mut self, a: StrandId) -> bool;
 
+    /// Like [`Order::precedes`], but may say no if the answer would cost a search: what is asked is whether something
+    /// can be forgotten.
+    fn surely_precedes(&mut self, a: StrandId) -> bool {
+        self.precedes(a)
+    }
+
     /// A bag that `a` is in, if the engine keeps strands in bags: all strands of a bag will have the same
     /// answer to every question from now on. The history then needs to remember only one of them.
     fn bag(&mut self, a: StrandId) -> Option<u32> {

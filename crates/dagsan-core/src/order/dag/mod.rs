@@ -224,6 +224,15 @@ impl Order for Dag {
 
     #[inline]
     fn precedes(&mut self, a: StrandId) -> bool {
+        if self.surely_precedes(a) {
+            return true;
+        }
+        let (known, at) = (self.now.known, self.strands[a]);
+        known != Known::NOTHING && self.knowledge.reaches(&self.sp, a, at, known)
+    }
+
+    #[inline]
+    fn surely_precedes(&mut self, a: StrandId) -> bool {
         let now = &self.now;
         let at = self.strands[a];
         // Both need nothing but the position's number, which may be all of it that is in the cache.
@@ -231,12 +240,11 @@ impl Order for Dag {
         if at == now.at || (knows && self.knowledge.learned_last(now.known, a, at)) {
             return true;
         }
-        let sp_precedes = if now.depth_first {
+        if now.depth_first {
             self.sp.precedes_depth_first(at, &now.looked_up)
         } else {
             self.sp.precedes_looked_up(at, &now.looked_up)
-        };
-        sp_precedes || (knows && self.knowledge.reaches(&self.sp, a, at, now.known))
+        }
     }
 
     fn memory(&self) -> usize {

@@ -34,7 +34,7 @@ inside the program (key=value:…; help=1 lists them), DAGSAN_SOURCE for a check
     about = "Build and run Rust programs under DagSan, a determinacy sanitizer for task-parallel programs",
     override_usage = "cargo dagsan [OPTIONS] <COMMAND> [CARGO'S ARGUMENTS]",
     before_help = COMMANDS,
-    help_template = "{about}\n\n{usage-heading} {usage}\n\n{before-help}{all-args}{after-help}",
+    help_template = "{about}\n\n{usage-heading} {usage}\n\n{before-help}{all-args}{after-help}\n",
     after_help = exit::NATIVE_HELP,
     allow_external_subcommands = true,
     subcommand_required = true,

@@ -27,6 +27,7 @@ fn help_lists_commands_and_exit_codes() {
     for arguments in [&["--help"][..], &["run", "--help"], &["test", "-h"]] {
         let Ran { code, stdout: help, .. } = cargo_dagsan(&package, arguments);
         assert!(code == 0 && help.contains("\n  test   ") && help.contains("\n  66  a race\n"), "{help}");
+        assert!(help.ends_with(".\n"), "{help}");
     }
     assert!(cargo_dagsan(&package, &["--version"]).stdout.starts_with("cargo-dagsan "));
 }

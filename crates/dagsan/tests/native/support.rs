@@ -1,5 +1,6 @@
 //! What the tests share: programs built once, runs that end, and directories that go away.
 
+use std::ffi::OsStr;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -8,8 +9,10 @@ use std::{env, fs};
 
 use dagsan_findings::{FINDINGS_FILE, Findings};
 
-/// Seconds. The longest run takes a few.
-const TIME_LIMIT: &str = "120";
+/// Seconds for a run, the longest of which takes a few.
+const TO_RUN: &str = "120";
+/// Seconds for what may have to be compiled.
+const TO_BUILD: &str = "900";
 
 /// The exit code of `timeout` for a program that was ended by it.
 const TIMED_OUT: i32 = 124;
@@ -24,10 +27,14 @@ pub fn target_directory() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("native")
 }
 
-/// A command that is ended if it hangs, without the variables that would change what it does.
-pub fn limited(program: impl AsRef<std::ffi::OsStr>) -> Command {
+/// A program that is ended if it hangs, without the variables that would change what it does.
+pub fn limited(program: impl AsRef<OsStr>) -> Command {
+    limited_to(TO_RUN, program.as_ref())
+}
+
+fn limited_to(seconds: &str, program: &OsStr) -> Command {
     let mut command = Command::new("timeout");
-    command.args(["--kill-after=5", TIME_LIMIT]).arg(program);
+    command.args(["--kill-after=5", seconds]).arg(program);
     for name in
         ["DAGSAN_OPTIONS", FINDINGS_FILE, "DAGSAN_SESSION", "RUSTFLAGS", "RUSTC_WRAPPER", "RUST_BACKTRACE"]
     {
@@ -38,7 +45,7 @@ pub fn limited(program: impl AsRef<std::ffi::OsStr>) -> Command {
 
 /// `cargo dagsan` in a package.
 pub fn cargo_dagsan(package: &Path, arguments: &[&str]) -> Command {
-    let mut command = limited(env!("CARGO_BIN_EXE_cargo-dagsan"));
+    let mut command = limited_to(TO_BUILD, env!("CARGO_BIN_EXE_cargo-dagsan").as_ref());
     command.arg("dagsan").args(arguments).current_dir(package);
     command.env("CARGO_TARGET_DIR", target_directory()).env("CARGO_TERM_COLOR", "never");
     command
@@ -70,7 +77,7 @@ pub fn run(command: &mut Command) -> Ran {
     ran
 }
 
-/// Where `cargo dagsan build` puts the programs of `tests/native`, with the arguments.
+/// Builds a package with the arguments; the directory of its programs.
 fn built(package: &str, arguments: &[&str], profile: &str) -> PathBuf {
     let ran = run(&mut cargo_dagsan(&workspace(package), &[&["build", "--quiet"], arguments].concat()));
     assert_eq!(ran.code, 0, "{}", ran.stderr);

@@ -124,7 +124,7 @@ impl Reader<'_> {
     }
 
     fn native(&mut self) -> Result<(), Error> {
-        let uses = self.findings.uses;
+        let uses = self.findings.uses.clone();
         let mut threads = Vec::new();
         for started in &self.findings.threads {
             let stack = self.stack(started.stack)?;
@@ -265,8 +265,14 @@ fn is_detector(symbol: &Symbol) -> bool {
 
 /// Does it belong to the standard library, or to what tasks run on?
 fn is_library(symbol: &Symbol) -> bool {
-    let directories =
-        ["/rustc/", "/rust/deps/", "/rustlib/src/rust/library/", "/dagsan-task/src/", "/corosensei-"];
+    let directories = [
+        "/rustc/",
+        "/rust/deps/",
+        "/rustlib/src/rust/library/",
+        "/dagsan-task/src/",
+        "/corosensei-",
+        "/crates/rayon-core/src/",
+    ];
     match symbol.file {
         Some(_) => is_in(symbol, &directories),
         None => true,

@@ -378,3 +378,24 @@ fn damaged_findings_are_errors() {
     findings.engine = "steam".to_owned();
     assert!(matches!(report(&findings, &mut symbols(), &files), Err(Error::Engine(_))));
 }
+
+#[test]
+fn what_tasks_run_on_is_no_place_of_the_users() {
+    let library = |file: &str| {
+        is_library(&Symbol {
+            function: "f".to_owned(),
+            file: Some(file.to_owned()),
+            line: 1,
+            column: 1,
+            inlined: false,
+        })
+    };
+    for file in [
+        "/rustc/abc/library/core/src/ptr/mod.rs",
+        "/checkout/crates/dagsan-task/src/call.rs",
+        "/checkout/crates/rayon-core/src/unwind.rs",
+    ] {
+        assert!(library(file), "{file}");
+    }
+    assert!(!library("src/main.rs") && !library("/registry/src/matrix-1.0.0/src/lib.rs"));
+}

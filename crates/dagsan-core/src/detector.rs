@@ -149,6 +149,14 @@ impl Detector {
         self.found.stats
     }
 
+    /// Has an acquire ever put something in order that was not? An engine that does not know says yes.
+    pub fn has_acquired(&self) -> bool {
+        match &self.method {
+            Method::Order(online) => online.order.has_acquired(),
+            Method::Graph(_) => true,
+        }
+    }
+
     /// How far the engine's queries had to search, if it searches.
     pub fn visits(&self) -> Option<Visits> {
         match &self.method {

@@ -207,7 +207,7 @@ pub struct Place {
 }
 
 /// What a verdict depends on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Uses {
     /// Locks or isolated sections were used by tasks that may run in parallel: what is said holds up to the order in
     /// which they are taken.
@@ -217,6 +217,32 @@ pub struct Uses {
     pub atomics: bool,
     /// Processes were forked: what they did is not checked.
     pub forks: u32,
+    /// rayon's parallel iterators were split into about so many pieces, or down to single items (0).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub split: Option<u32>,
+    /// Where tasks asked what depends on the schedule.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub schedule: Vec<ScheduleDependence>,
+}
+
+/// Tasks asked for something that depends on the schedule: without a race, but not determinate either.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScheduleDependence {
+    /// What they asked for.
+    pub what: ScheduleDependent,
+    /// Where.
+    pub place: Place,
+    /// How often.
+    pub count: u64,
+}
+
+/// What depends on the schedule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ScheduleDependent {
+    /// Which worker runs the task: `rayon::current_thread_index`.
+    Worker,
+    /// Which task gets which item: `ParallelBridge::par_bridge`.
+    Bridge,
 }
 
 /// Threads that nobody checks.

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use dagsan_core::{Event, TaskKind};
-use dagsan_findings as findings;
+use dagsan_findings::{self as findings, ScheduleDependence, ScheduleDependent};
 
 use crate::session::{self, close_scope, open_scope};
 use crate::tasks::{self, Handle, Stack};
@@ -112,6 +112,35 @@ pub extern "C" fn __dagsan_isolated_begin() {
 #[unsafe(no_mangle)]
 pub extern "C" fn __dagsan_isolated_end() {
     session::with(session::Session::isolated_end);
+}
+
+/// From here on the running task, or one that waits, is on the stack from `low` to `high`.
+#[unsafe(no_mangle)]
+pub extern "C" fn __dagsan_set_stack(task: Handle, low: usize, high: usize) {
+    session::with(|session| session.tasks.set_stack(task, Stack { low, high }));
+}
+
+/// Parallel iterators are split into about so many pieces, or down to single items (0).
+#[unsafe(no_mangle)]
+pub extern "C" fn __dagsan_split(pieces: u32) {
+    session::with(|session| session.uses.split = Some(pieces));
+}
+
+/// The running task asks for something that depends on the schedule: 0 which worker runs it, 1 which items it gets.
+#[unsafe(no_mangle)]
+pub extern "C" fn __dagsan_schedule_dependent(place: &'static Place<'static>, what: u32) {
+    session::with(|session| {
+        let what = match what {
+            0 => ScheduleDependent::Worker,
+            _ => ScheduleDependent::Bridge,
+        };
+        let place = tasks::place(place);
+        let known = &mut session.uses.schedule;
+        match known.iter_mut().find(|known| known.what == what && known.place == place) {
+            Some(known) => known.count += 1,
+            None => known.push(ScheduleDependence { what, place, count: 1 }),
+        }
+    });
 }
 
 /// A task that waits for ever, as a task runtime tells it.

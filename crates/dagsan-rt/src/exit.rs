@@ -9,7 +9,8 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use dagsan_findings::{
-    End, FINDINGS_FILE, Findings, Kind, Memory, Process, Race, Side, Stack, Stats, Task, Threads, VERSION,
+    End, FINDINGS_FILE, Findings, Kind, Memory, Process, Race, Side, Stack, Stats, Task, Threads, Uses,
+    VERSION,
 };
 use rustc_hash::FxHashMap;
 
@@ -154,7 +155,7 @@ fn findings(session: &Session, end: End) -> Findings {
         races.push(Race { bytes, memory, first, second, duplicates: race.duplicates });
     }
     let started = threads::STARTED.lock().unwrap_or_else(PoisonError::into_inner);
-    let threads = started.iter().map(|started| Threads {
+    let threads = started.iter().filter(|started| started.count > 0).map(|started| Threads {
         stack: stacks.number(session.sites.relative(&started.frames, true)),
         name: None,
         count: started.count,
@@ -172,7 +173,11 @@ fn findings(session: &Session, end: End) -> Findings {
         dropped_races: detector.dropped_races(),
         tasks: session.found.tasks.values().cloned().collect::<Vec<Task>>(),
         stacks: stacks.all,
-        uses: session.uses,
+        uses: Uses {
+            atomics: session.uses.atomics && detector.has_acquired(),
+            forks: start::forks(),
+            ..session.uses.clone()
+        },
         threads,
         stats: Stats {
             tasks: session.stream.structure().task_count().into(),

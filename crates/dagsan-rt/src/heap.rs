@@ -1,14 +1,16 @@
 //! The heap: the C library's allocator with a list of living blocks beside it, and what a free means.
 //!
 //! The program's `malloc` and its kin are these functions, for Rust's system allocator and for C. They pass everything on.
-//! A free is a write to the whole block, after which the block is other memory when it comes back; so is a realloc.
+//! A free is a write to the whole block, and so is a realloc; what is allocated is other memory than what was there
+//! before. A large block may go back to the system when it is freed, and come back without our knowing: it
+//! is other memory from then on, and what tasks do to it later is not seen.
 //! Blocks are remembered with the call stack that allocated them, for the report.
 //!
 //! What the runtime itself allocates comes here too, and passes through: see [`Inside`].
 //!
 //! It cannot see what other allocators do with memory that they got in large pieces.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::ffi::{c_int, c_void};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -49,17 +51,31 @@ pub enum Where {
     Known(Memory),
 }
 
-static BLOCKS: Mutex<HashMap<usize, Block, FxBuildHasher>> = Mutex::new(HashMap::with_hasher(FxBuildHasher));
+/// Blocks of at least this size may be mappings of their own: the C library's threshold to begin with.
+const LARGE: usize = 128 << 10;
 
-fn blocks() -> MutexGuard<'static, HashMap<usize, Block, FxBuildHasher>> {
+/// So many freed blocks are remembered.
+const FREED: usize = 1024;
+
+#[derive(Debug)]
+struct Blocks {
+    living: HashMap<usize, Block, FxBuildHasher>,
+    /// Those freed lately, the last one last.
+    freed: VecDeque<Block>,
+}
+
+static BLOCKS: Mutex<Blocks> =
+    Mutex::new(Blocks { living: HashMap::with_hasher(FxBuildHasher), freed: VecDeque::new() });
+
+fn blocks() -> MutexGuard<'static, Blocks> {
     BLOCKS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The living block that the address is in. Slow; for reports.
+/// The living block that the address is in, or the one that was the last to be freed. Slow; for reports.
 pub fn block_of(address: usize) -> Option<Block> {
     let blocks = blocks();
     let inside = |block: &&Block| (block.start..block.start + block.size.max(1)).contains(&address);
-    blocks.values().find(inside).copied()
+    blocks.living.values().find(inside).or_else(|| blocks.freed.iter().rev().find(inside)).copied()
 }
 
 /// A block was allocated.
@@ -71,14 +87,16 @@ fn allocated(start: *mut c_void, size: usize) -> *mut c_void {
     if start::is_on()
         && let Some(inside) = Inside::enter()
     {
-        let stack = match session::with_inside(&inside, |session| session.tasks.stack()) {
-            Some(stack) => stack,
-            None => threads::stack(),
-        };
+        let known = session::with_inside(&inside, |session| {
+            // SAFETY: the allocator has just returned it.
+            session.allocated(start as usize, unsafe { malloc_usable_size(start) });
+            session.tasks.stack()
+        });
+        let stack = known.unwrap_or_else(threads::stack);
         let mut frames = [0; FRAMES];
         sites::walk(start::frame(), stack.low, stack.high, &mut frames);
         let start = start as usize;
-        blocks().insert(start, Block { start, size, frames });
+        blocks().living.insert(start, Block { start, size, frames });
     }
     start
 }
@@ -105,10 +123,16 @@ fn freed(start: *mut c_void) {
     if ACTIVE.get() {
         // SAFETY: the program says that this is a block of the allocator's.
         let size = unsafe { malloc_usable_size(start) };
-        session::with(|session| session.free(start as usize, size, frame));
+        session::with(|session| session.free(start as usize, size, size >= LARGE, frame));
     }
     if let Some(_inside) = Inside::enter() {
-        blocks().remove(&(start as usize));
+        let mut blocks = blocks();
+        if let Some(block) = blocks.living.remove(&(start as usize)) {
+            if blocks.freed.len() == FREED {
+                blocks.freed.pop_front();
+            }
+            blocks.freed.push_back(block);
+        }
     }
 }
 
@@ -215,7 +239,7 @@ pub unsafe extern "C" fn free(block: *mut c_void) {
 pub unsafe extern "C" fn munmap(start: *mut c_void, size: usize) -> c_int {
     if ACTIVE.get() && start::is_on() {
         let frame = start::frame();
-        session::with(|session| session.free(start as usize, size, frame));
+        session::with(|session| session.free(start as usize, size, true, frame));
     }
     // SAFETY: the caller's promise.
     unsafe { libc::syscall(libc::SYS_munmap, start, size) as c_int }

@@ -71,8 +71,8 @@ impl Default for Options {
 #[error("{VARIABLE}: {0}; {VARIABLE}=help=1 lists the options")]
 pub struct Error(String);
 
-/// The options that other programs read from the same variable: the runner of `cargo dagsan`.
-const OF_THE_RUNNER: [&str; 2] = ["format", "color"];
+/// The options that others read from the same variable: the runner of `cargo dagsan`.
+const OF_OTHERS: [&str; 2] = ["format", "color"];
 
 impl Options {
     /// Reads the text of the variable.
@@ -113,7 +113,9 @@ impl Options {
             "once" => hygiene.once = flag()?,
             "atomics" => hygiene.atomics = flag()?,
             "locks" => hygiene.locks = flag()?,
-            _ if OF_THE_RUNNER.contains(&key) => {}
+            // For the drop-in for rayon-core, which reads it itself.
+            "split" => _ = number()?,
+            _ if OF_OTHERS.contains(&key) => {}
             _ => return Err(Error(format!("there is no option `{key}`"))),
         }
         Ok(())
@@ -132,6 +134,7 @@ impl Options {
   max_memory=MIB   stop checking when the detector holds more (default 0: no limit)
   exitcode=N       the exit code if there are races (default 66)
   findings=FILE    where to write what was found, for `dagsan report FILE`
+  split=N          cut rayon's parallel iterators into about N pieces, instead of single items
   format=json      JSON instead of text (read by `cargo dagsan`)
   color=WHEN       auto, always or never (read by `cargo dagsan`)
 To see what each of them keeps from being reported, these can be switched off with =0:

@@ -63,6 +63,8 @@ pub struct Session {
     promises: FxHashMap<u64, PromiseId>,
     /// The program's thread-local variables, of the thread that owns the session.
     thread_locals: Range<usize>,
+    /// Can anything be parallel to what runs now? [`ACTIVE`] says so outside of the runtime.
+    pub active: bool,
     /// Scopes of the main task that are open; the session is given back with the last.
     depth: u32,
     runs: Vec<Run>,
@@ -124,7 +126,12 @@ pub fn with_inside<R>(_: &Inside, action: impl FnOnce(&mut Session) -> R) -> Opt
     }
     // SAFETY: only the owner comes here, and it is not in [`with`], or there would be no other `Inside`.
     let session = unsafe { &mut *SESSION.0.get() };
-    session.as_mut().map(action)
+    let session = session.as_mut()?;
+    // What the runtime allocates may come from an allocator of the program's, which has hooks.
+    ACTIVE.set(false);
+    let result = action(session);
+    ACTIVE.set(session.active);
+    Some(result)
 }
 
 /// Does something with the session at the end of the program, on whatever thread ends it. Not if this thread is inside
@@ -146,7 +153,10 @@ pub fn last<R>(by_force: bool, action: impl FnOnce(&mut Session) -> R) -> Option
 fn adopt() {
     if threads::claim(this_thread()) {
         let stack = threads::stack();
-        with(|session| session.adopted(stack));
+        with(|session| {
+            threads::is_checked();
+            session.adopted(stack);
+        });
     }
 }
 
@@ -197,6 +207,7 @@ impl Session {
             deadlock: None,
             promises: FxHashMap::default(),
             thread_locals: 0..0,
+            active: false,
             depth: 0,
             runs: Vec::new(),
             deliveries: 0,
@@ -263,12 +274,12 @@ impl Session {
             return;
         }
         let active = !self.stream.quiescent();
-        if ACTIVE.get() && !active {
+        if self.active && !active {
             self.tasks.forget(self.stream.structure().task_count());
             self.sync.forget();
             self.sites.journal.forget();
         }
-        ACTIVE.set(active);
+        self.active = active;
     }
 
     /// Creates a task and makes it the running one.
@@ -367,9 +378,10 @@ impl Session {
         }
     }
 
-    /// The running task frees a block, from the frame at `frame`: a write to all of it; then it is other memory.
-    pub fn free(&mut self, start: usize, size: usize, frame: usize) {
-        if self.stopped.is_some() || size == 0 {
+    /// The running task frees a block, from the frame at `frame`: a write to all of it. When its addresses are used
+    /// again they are other memory; if the block goes back to the system, nobody will tell when.
+    pub fn free(&mut self, start: usize, size: usize, to_system: bool, frame: usize) {
+        if self.stopped.is_some() || size == 0 || !self.options.hygiene.heap {
             return;
         }
         let Ok(bytes) = Bytes::new(start as u64, size as u64) else { return };
@@ -387,14 +399,21 @@ impl Session {
             atomic: false,
         }));
         let task = self.tasks.current();
-        let result = match self.options.hygiene.heap {
+        let result = match to_system {
             true => self.stream.free_runs(task, bytes, &runs),
-            false => Ok(()),
+            false => self.stream.runs(task, &runs),
         };
         self.delivered(result);
         runs.clear();
         self.runs = runs;
         self.sync.freed(start, size);
+    }
+
+    /// A block comes into being: what was done to its addresses was done to other memory.
+    pub fn allocated(&mut self, start: usize, size: usize) {
+        if self.active && self.options.hygiene.heap {
+            self.erase(start, size);
+        }
     }
 
     fn erase(&mut self, start: usize, size: usize) {
@@ -421,7 +440,7 @@ impl Session {
     #[cold]
     pub fn give_up(&mut self, end: findings::End) {
         self.stopped.get_or_insert(end);
-        ACTIVE.set(false);
+        self.active = false;
     }
 }
 

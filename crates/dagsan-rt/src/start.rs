@@ -1,6 +1,8 @@
 //! The start of the runtime: before `main`, and before any task.
 
 use std::process;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
 
 use crate::exit;
 use crate::layout;
@@ -51,8 +53,8 @@ extern "C" fn start() {
     session::start(options);
     threads::find_stack();
     exit::prepare();
-    // SAFETY: the function may be called in a forked process: it writes two words.
-    unsafe { libc::pthread_atfork(None, None, Some(forked)) };
+    // SAFETY: the functions may be called around a fork: they write some words.
+    unsafe { libc::pthread_atfork(None, Some(has_forked), Some(forked)) };
     ON.set(true);
 }
 
@@ -60,6 +62,17 @@ extern "C" fn start() {
 fn refuse(message: &str) -> ! {
     exit::say(&format!("dagsan: {message}\n"));
     process::exit(2)
+}
+
+static FORKS: AtomicU32 = AtomicU32::new(0);
+
+/// How many processes were forked.
+pub fn forks() -> u32 {
+    FORKS.load(Relaxed)
+}
+
+extern "C" fn has_forked() {
+    FORKS.fetch_add(1, Relaxed);
 }
 
 /// In a forked process nothing is checked: its parent reports.

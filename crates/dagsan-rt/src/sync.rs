@@ -29,7 +29,6 @@ use rustc_hash::FxHashSet;
 use crate::options::Hygiene;
 use crate::session::Session;
 use crate::sites::{Origin, Sites};
-use crate::state::ACTIVE;
 
 /// The memory order of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -326,7 +325,6 @@ impl Session {
             sync.locks += 1;
         }
         sync.held.push(Held { task, address, lock, free: 0, taken });
-        self.uses.locks = true;
         self.event(Event::Lock { task, lock, mode: LockMode::Exclusive });
     }
 
@@ -350,6 +348,7 @@ impl Session {
         self.event(Event::Unlock { task, lock });
         // A word that is left with another value was no lock: it was claimed, and is now published.
         let restored = new == free || subtracted == Some(amount);
+        self.uses.locks |= restored;
         if restored && let Some(word) = self.sync.words.get_mut(&address) {
             word.released = None;
         }
@@ -396,7 +395,7 @@ impl Session {
 
     /// The running task enters an isolated section: a lock that all of them share.
     pub fn isolated_begin(&mut self) {
-        self.uses.locks |= ACTIVE.get();
+        self.uses.locks |= self.active;
         let task = self.tasks.current();
         self.event(Event::Lock { task, lock: ISOLATED, mode: LockMode::Exclusive });
     }

@@ -155,6 +155,12 @@ impl Tasks {
         live.lowest..live.stack.high
     }
 
+    /// `task` is on another stack.
+    pub fn set_stack(&mut self, task: Handle, stack: Stack) {
+        let live = &mut self.live[task.slot()];
+        (live.stack, live.mark, live.lowest) = (stack, stack.high, stack.high);
+    }
+
     /// `task` runs.
     #[inline]
     pub fn resume(&mut self, task: Handle) {

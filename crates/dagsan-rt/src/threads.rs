@@ -32,6 +32,15 @@ pub fn give_back() {
 
 thread_local! {
     static STACK: Cell<Stack> = const { Cell::new(Stack { low: 0, high: 0 }) };
+    /// The thread's entry in [`STARTED`], until it runs tasks.
+    static UNCHECKED: Cell<Option<usize>> = const { Cell::new(None) };
+}
+
+/// This thread runs tasks, and is checked.
+pub fn is_checked() {
+    if let Some(at) = UNCHECKED.take() {
+        STARTED.lock().unwrap_or_else(PoisonError::into_inner)[at].count -= 1;
+    }
 }
 
 /// The stack of this thread; empty if it is not known. The allocator may be called from inside of the functions that
@@ -66,6 +75,7 @@ fn ask_for_stack() -> Stack {
 #[derive(Debug, Clone)]
 pub struct Started {
     pub frames: Vec<usize>,
+    /// How many of them have run no tasks.
     pub count: u32,
 }
 
@@ -98,8 +108,8 @@ pub unsafe extern "C" fn pthread_create(
         // SAFETY: the caller's promise.
         return unsafe { real(thread, attributes, entry, argument) };
     };
-    note(start::frame());
-    let begin = Box::into_raw(Box::new(Begin { entry, argument }));
+    let started = note(start::frame());
+    let begin = Box::into_raw(Box::new(Begin { entry, argument, started }));
     // SAFETY: the caller's promise; `begin` is for the thread, which takes it.
     let result = unsafe { real(thread, attributes, run, begin.cast()) };
     if result != 0 {
@@ -114,6 +124,8 @@ pub unsafe extern "C" fn pthread_create(
 struct Begin {
     entry: Entry,
     argument: *mut c_void,
+    /// Its entry in [`STARTED`].
+    started: usize,
 }
 
 /// The first function of every thread.
@@ -121,7 +133,8 @@ extern "C" fn run(begin: *mut c_void) -> *mut c_void {
     let inside = Inside::enter();
     find_stack();
     // SAFETY: made by `pthread_create` for this thread.
-    let Begin { entry, argument } = *unsafe { Box::from_raw(begin.cast::<Begin>()) };
+    let Begin { entry, argument, started } = *unsafe { Box::from_raw(begin.cast::<Begin>()) };
+    UNCHECKED.set(Some(started));
     drop(inside);
     entry(argument)
 }
@@ -135,15 +148,19 @@ fn next(name: *const c_char) -> Option<Create> {
     }
 }
 
+/// Takes note of a thread, and returns its entry in [`STARTED`].
 #[inline(never)]
-fn note(frame: usize) {
+fn note(frame: usize) -> usize {
     let Stack { low, high } = stack();
     let mut frames = [0; DEPTH];
     let count = sites::walk(frame, low, high, &mut frames);
     let frames = &frames[..count];
     let mut started = STARTED.lock().unwrap_or_else(PoisonError::into_inner);
-    match started.iter_mut().find(|started| started.frames == frames) {
-        Some(same) => same.count += 1,
-        None => started.push(Started { frames: frames.to_vec(), count: 1 }),
-    }
+    let known = started.iter().position(|started| started.frames == frames);
+    let at = known.unwrap_or_else(|| {
+        started.push(Started { frames: frames.to_vec(), count: 0 });
+        started.len() - 1
+    });
+    started[at].count += 1;
+    at
 }

@@ -47,6 +47,11 @@ pub trait Order: Send {
         self.precedes(a)
     }
 
+    /// Has an acquire ever put something in order that was not? An engine that does not know says yes.
+    fn has_acquired(&self) -> bool {
+        true
+    }
+
     /// A bag that `a` is in, if the engine keeps strands in bags: all strands of a bag will have the same
     /// answer to every question from now on. The history then needs to remember only one of them.
     fn bag(&mut self, a: StrandId) -> Option<u32> {

@@ -302,7 +302,9 @@ fn a_verdict_claims_no_more_than_was_proved() {
     assert_eq!(headline(|_| {}), "race-free: 3 tasks, 4 strands, every schedule of this input");
     let free = "race-free: 3 tasks, 4 strands, every schedule of this input";
     let uses = |locks, atomics, forks| {
-        let found = headline(|findings| findings.uses = findings::Uses { locks, atomics, forks });
+        let found = headline(|findings| {
+            findings.uses = findings::Uses { locks, atomics, forks, ..findings::Uses::default() }
+        });
         found.strip_prefix(free).unwrap().to_owned()
     };
     assert_eq!(uses(true, false, 0), " if the sections under locks commute");

@@ -67,6 +67,8 @@ pub struct Dag {
     isolated: Option<SetEvent>,
     /// The kept releases of each object since the last quiescent point, those left out that precede others.
     releases: FxHashMap<SyncId, Vec<SetEvent>>,
+    /// Has an acquire brought something new?
+    acquired: bool,
     strands: Strands<Position>,
     now: Now,
     /// Room for the set events and the knowledge that a join brings.
@@ -88,6 +90,7 @@ impl Dag {
             isolation,
             isolated: None,
             releases: FxHashMap::default(),
+            acquired: false,
             strands: Strands::new(),
             now: Now { at: main.at, looked_up, known: Known::NOTHING, depth_first: true },
             events: Vec::new(),
@@ -154,6 +157,7 @@ impl Dag {
                     let (sp, knowledge) = (&self.sp, &mut self.knowledge);
                     let new = kept.iter().filter(|release| !knowledge.precedes(sp, release, at, known));
                     self.events.extend(new);
+                    self.acquired |= !self.events.is_empty();
                 }
             }
             _ => {}
@@ -255,6 +259,10 @@ impl Order for Dag {
             + self.sets.capacity() * size_of::<Option<SetEvent>>()
             + self.releases.capacity() * size_of::<(SyncId, Vec<SetEvent>)>()
             + self.releases.values().map(|kept| kept.capacity() * size_of::<SetEvent>()).sum::<usize>()
+    }
+
+    fn has_acquired(&self) -> bool {
+        self.acquired
     }
 
     fn visits(&self) -> Option<Visits> {

@@ -81,6 +81,7 @@ fn steps(args: Args) -> Vec<Step> {
         before: Some(require_loom_tests),
         work: Work::Cargo { env: LOOM_ENV, args: LOOM_ARGS },
     });
+    steps.push(cargo("native programs", &["xtask", "fuzz-native", "--programs", "60", "--batch", "60"]));
     steps.push(Step {
         name: "doc",
         before: None,
@@ -203,12 +204,13 @@ mod tests {
             "cargo test --workspace",
             "RUSTFLAGS=\"--cfg loom\" \
              cargo test -p dagsan-core --release --lib --target-dir target/loom loom",
+            "cargo xtask fuzz-native --programs 60 --batch 60",
             "RUSTDOCFLAGS=\"-Dwarnings\" cargo doc --workspace --no-deps --document-private-items",
             "cargo deny check bans licenses sources",
             "cargo deny check advisories",
         ];
         assert_eq!(commands(false, true), all);
-        assert_eq!(commands(false, false), all[..7]);
+        assert_eq!(commands(false, false), all[..8]);
         assert_eq!(commands(true, false), all[..4]);
     }
 

@@ -43,6 +43,9 @@ pub struct Args {
     /// Processes at a time
     #[arg(long, default_value_t = std::thread::available_parallelism().map_or(1, usize::from))]
     jobs: usize,
+    /// Print the programs as Rust can say them, and what the oracle says, instead of judging them
+    #[arg(long)]
+    show: bool,
 }
 
 /// Where counterexamples are kept: those of the engines, and in `native` those of this command.
@@ -52,6 +55,13 @@ const REGRESSIONS: &str = "crates/dagsan-fuzz/regressions";
 pub fn run(root: &Path, args: &Args) -> Result<()> {
     let start = Instant::now();
     let engine = args.engine.as_deref().map(order::find).transpose()?;
+    if args.show {
+        for number in 0..args.programs {
+            let case = Case::random(args.seed.wrapping_add(number), args.class, engine)?;
+            println!("// {}\n{}{case}\n", case.name, case.said.program);
+        }
+        return Ok(());
+    }
     let builder = Builder::new(root, args.profile)?;
     let bar = ProgressBar::new(args.programs).with_style(
         ProgressStyle::with_template("{bar:40} {human_pos}/{human_len} programs, {msg}")

@@ -111,6 +111,14 @@ impl Case {
     }
 }
 
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes: Vec<String> = self.racy.iter().map(|byte| format!("{byte:#x}")).collect();
+        let ending = if self.outcome.deadlock { "deadlock" } else { "ends" };
+        write!(f, "// {ending}; racy bytes: {}", bytes.join(" "))
+    }
+}
+
 /// Lets some task set another promise than it ought to: then some promise is set twice, and some perhaps never.
 fn confuse_promises(program: &mut Program, rng: &mut fastrand::Rng) {
     let sets: Vec<u32> = program.walk().filter_map(set_name).collect();

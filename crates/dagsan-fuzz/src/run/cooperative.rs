@@ -10,6 +10,8 @@
 //!   waiting   suspended tasks that cannot                    t2: promise 0
 //! ```
 
+use std::collections::VecDeque;
+
 use dagsan_core::{Consumer, TaskId};
 
 use super::{Runner, Wait};
@@ -17,7 +19,7 @@ use super::{Runner, Wait};
 impl<C: Consumer> Runner<'_, '_, C> {
     /// Lets the first ready task run. Not if there is none, or if the run is not cooperative.
     pub(super) fn run_ready(&mut self) -> bool {
-        let first = self.ready.as_mut().and_then(|ready| ready.pop_front());
+        let first = self.ready.as_mut().and_then(VecDeque::pop_front);
         self.stack.extend(first);
         first.is_some()
     }

@@ -5,7 +5,9 @@ use std::fs;
 
 use dagsan_findings::{End, Findings};
 
-use crate::support::{Directory, POINTS, Ran, cargo_dagsan, dagsan, limited, run, run_point, workspace};
+use crate::support::{
+    Directory, OPTIMISED_POINTS, POINTS, Ran, cargo_dagsan, dagsan, limited, run, run_point, workspace,
+};
 
 /// Runs one as the runner does; it must leave findings.
 fn behave(name: &str, options: &str) -> (Ran, Findings) {
@@ -142,6 +144,15 @@ fn a_deadlock_that_the_program_handles_is_one() {
     let (ran, found) = behave("deadlock_that_is_handled", "");
     assert!(matches!(&found.end, End::Deadlock(blocked) if blocked[0].waits_for == "promise `never`"));
     assert_eq!(ran.code, 0);
+}
+
+#[test]
+fn a_global_allocator_of_the_program_has_hooks_and_does_no_harm() {
+    for points in [&*POINTS, &*OPTIMISED_POINTS] {
+        let (ran, found) = run_point(&points.with_file_name("allocator"), "", "");
+        let found = found.unwrap_or_else(|| panic!("{ran:?}"));
+        assert_eq!((ran.code, found.end, found.races.len(), found.stats.tasks), (0, End::Exited, 0, 101));
+    }
 }
 
 #[test]

@@ -65,7 +65,7 @@ fn described(found: &Findings) -> String {
     if found.end != End::Exited {
         return format!("{:?}", found.end);
     }
-    let uses = found.uses;
+    let uses = &found.uses;
     let conditions: Vec<&str> = [(uses.locks, "locks"), (uses.atomics, "atomics")]
         .iter()
         .filter(|(used, _)| *used)

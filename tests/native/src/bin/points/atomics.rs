@@ -86,7 +86,8 @@ fn atomic_fences() {
     });
 }
 
-// expect: race-free, up to atomics
+/// Channels take a lock now and then.
+// expect: race-free, up to locks and atomics
 // expect atomics=0: race
 fn atomic_channel() {
     let (sender, receiver) = mpsc::channel::<Box<Shared<u64>>>();
@@ -106,7 +107,7 @@ fn atomic_channel() {
     });
 }
 
-// expect: race-free, up to atomics
+// expect: race-free, up to locks and atomics
 // expect atomics=0: race
 fn atomic_sync_channel() {
     let (sender, receiver) = mpsc::sync_channel::<Vec<u64>>(4);

@@ -1,6 +1,7 @@
 //! Memory of the heap comes back as something else: the block that a task frees is what its sibling gets.
 
 use std::alloc::Layout;
+use std::array;
 use std::hint::black_box;
 use std::ptr;
 
@@ -28,6 +29,9 @@ pub const POINTS: &[Point] = points![
     heap_freed_after_join,
 ];
 
+/// So many blocks at a time.
+const MANY: usize = 20;
+
 // expect: race-free
 // expect heap=0: race
 fn heap_box() {
@@ -37,14 +41,16 @@ fn heap_box() {
     });
 }
 
-/// Large, because small ones that were freed are not used for zeroed memory at once.
+/// Many at a time, and all of them written: which memory comes back when is the allocator's business, but then some does.
 // expect: race-free
 // expect heap=0: race
 fn heap_calloc() {
     siblings(|| {
-        let mut block = vec![0u32; black_box(25_000)];
-        black_box(&mut block)[24_999] = 1;
-        black_box(&block);
+        let mut blocks: [Vec<u32>; MANY] = array::from_fn(|_| vec![0; black_box(300)]);
+        for block in &mut blocks {
+            black_box(block).fill(1);
+        }
+        black_box(&blocks);
     });
 }
 
@@ -60,19 +66,20 @@ fn heap_growth() {
     });
 }
 
-/// Large, too: what is left before and after an aligned block may get in the way of the next one.
+/// Large, so that nothing is left between them.
 // expect: race-free
 // expect heap=0: race
 fn heap_aligned() {
     siblings(|| {
-        let Ok(layout) = Layout::from_size_align(black_box(100_000), 4096) else { return };
-        // SAFETY: the layout is not empty; the block is written within its bounds, and freed once, as it was allocated.
+        let Ok(layout) = Layout::from_size_align(black_box(200_000), 4096) else { return };
+        // SAFETY: the layout is not empty; blocks are written within their bounds, and freed once, as they were allocated.
         unsafe {
-            let block = black_box(std::alloc::alloc(layout));
-            assert!(block.addr().is_multiple_of(4096));
-            block.add(99_999).write(1);
-            black_box(block);
-            std::alloc::dealloc(block, layout);
+            let blocks: [*mut u8; MANY] = array::from_fn(|_| black_box(std::alloc::alloc(layout)));
+            for block in blocks {
+                assert!(block.addr().is_multiple_of(4096));
+                block.write_bytes(1, 200_000);
+                std::alloc::dealloc(black_box(block), layout);
+            }
         }
     });
 }
@@ -95,16 +102,16 @@ fn heap_malloc() {
 // expect heap=0: race
 fn heap_realloc() {
     siblings(|| {
-        // SAFETY: each block is written within its bounds, and the last one is freed once.
+        // SAFETY: each block is written within its bounds, and the last ones are freed once.
         unsafe {
-            let block: *mut u8 = black_box(libc::malloc(400)).cast();
-            block.write(1);
-            let block: *mut u8 = black_box(libc::realloc(block.cast(), 9000)).cast();
-            block.add(8999).write(2);
-            let block: *mut u8 = black_box(libc::realloc(block.cast(), 700)).cast();
-            block.add(699).write(3);
-            black_box(block);
-            libc::free(block.cast());
+            let resize = |block: *mut u8, size| black_box(libc::realloc(block.cast(), size)).cast::<u8>();
+            let small: [*mut u8; MANY] = array::from_fn(|_| black_box(libc::malloc(40)).cast());
+            small.iter().for_each(|block| block.add(39).write(1));
+            let large = small.map(|block| resize(block, 4000));
+            large.iter().for_each(|block| block.add(3999).write(2));
+            let small = large.map(|block| resize(block, 100));
+            small.iter().for_each(|block| block.add(99).write(3));
+            small.iter().for_each(|&block| libc::free(black_box(block).cast()));
         }
     });
 }
@@ -177,7 +184,7 @@ fn heap_freed_by_another_task() {
     });
 }
 
-// expect: race free/read on 8 bytes of other by 1/2
+// expect: race free/read on 8 bytes of heap by 1/2
 fn heap_free_and_read() {
     let block = black_box(vec![1u64; 4]);
     let inside = Pointer(block.as_ptr().cast_mut());

@@ -245,7 +245,8 @@ fn order_promise_write_after_set() {
     });
 }
 
-// expect: race write/read on 8 bytes of stack by 1/0
+/// The main task and the future give up the result, and whoever comes last frees it, after the other.
+// expect: race write/read on 8 bytes of stack by 1/0, up to atomics
 fn order_future_not_got() {
     let word = Shared::new(0u64);
     finish(|scope| {

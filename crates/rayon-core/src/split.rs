@@ -5,6 +5,8 @@
 //! cutting ends at single items, or where `with_min_len` ends it. Any two items are then in different tasks, and the
 //! verdict does not depend on how many threads there would have been.
 //!
+//! Some iterators can be cut for ever (`repeat`), so when half of the stack is in use no more is said.
+//!
 //! `DAGSAN_OPTIONS=split=N` says it on the outermost levels only, those that make `N` pieces. Below them rayon goes on
 //! as it does where nothing is stolen, to twice as many pieces as threads. What happens inside of one piece is then taken
 //! for sequential.
@@ -12,6 +14,8 @@
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::sync::OnceLock;
+
+use crate::stack;
 
 /// What a closure learns about the thread that runs it.
 #[derive(Debug)]
@@ -62,11 +66,11 @@ impl Level {
     #[inline(never)]
     pub(crate) fn enter() -> Level {
         match levels() {
-            u32::MAX => Level(true),
+            u32::MAX => Level(stack::is_roomy()),
             levels => {
                 let depth = DEPTH.get() + 1;
                 DEPTH.set(depth);
-                Level(depth < levels)
+                Level(depth < levels && stack::is_roomy())
             }
         }
     }

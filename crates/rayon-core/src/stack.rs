@@ -20,23 +20,33 @@ macro_rules! here {
 }
 pub(crate) use here;
 
-/// The lowest address of this thread's stack; the highest one there is if it cannot be told, so that nothing is taken
-/// for a task's own.
-#[cfg(not(dagsan))]
+/// The lowest address of this thread's stack; the highest one there is if it cannot be told, so that nothing is taken for
+/// a task's own.
 pub(crate) fn low() -> usize {
-    usize::MAX
+    limits::get().0
 }
 
-#[cfg(dagsan)]
-pub(crate) use self::limits::low;
+/// Is less than half of this thread's stack in use?
+pub(crate) fn is_roomy() -> bool {
+    here!() > limits::get().1
+}
 
-#[cfg(dagsan)]
+#[cfg(not(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64")))]
+mod limits {
+    /// Nothing is known.
+    pub(crate) fn get() -> (usize, usize) {
+        (usize::MAX, usize::MAX)
+    }
+}
+
+#[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
 mod limits {
     use std::cell::Cell;
     use std::ffi::{c_int, c_ulong, c_void};
     use std::mem::MaybeUninit;
+    use std::ptr;
 
-    /// glibc's, on x86-64.
+    /// glibc's.
     #[repr(C)]
     struct Attributes([c_ulong; 7]);
 
@@ -52,36 +62,32 @@ mod limits {
     }
 
     thread_local! {
-        static LOW: Cell<usize> = const { Cell::new(0) };
+        static LIMITS: Cell<Option<(usize, usize)>> = const { Cell::new(None) };
     }
 
-    /// See above.
-    pub(crate) fn low() -> usize {
-        match LOW.get() {
-            0 => {
-                let low = ask();
-                LOW.set(low);
-                low
-            }
-            low => low,
-        }
+    /// The lowest address, and that in the middle.
+    #[inline]
+    pub(crate) fn get() -> (usize, usize) {
+        LIMITS.get().unwrap_or_else(|| {
+            let limits = ask().unwrap_or((usize::MAX, usize::MAX));
+            LIMITS.set(Some(limits));
+            limits
+        })
     }
 
     #[cold]
-    fn ask() -> usize {
+    fn ask() -> Option<(usize, usize)> {
         let mut attributes = MaybeUninit::uninit();
-        let (mut low, mut size) = (std::ptr::null_mut(), 0);
+        let (mut low, mut size) = (ptr::null_mut(), 0);
         // SAFETY: the attributes are initialised by the first call, read by the second, destroyed by the third; nobody
         // looks at them if the first fails.
         unsafe {
             if pthread_getattr_np(pthread_self(), attributes.as_mut_ptr()) != 0 {
-                return usize::MAX;
+                return None;
             }
-            if pthread_attr_getstack(attributes.as_ptr(), &raw mut low, &raw mut size) != 0 {
-                low = std::ptr::without_provenance_mut(usize::MAX);
-            }
+            let told = pthread_attr_getstack(attributes.as_ptr(), &raw mut low, &raw mut size);
             pthread_attr_destroy(attributes.as_mut_ptr());
+            (told == 0).then_some((low as usize, low as usize + size / 2))
         }
-        low as usize
     }
 }

@@ -243,7 +243,7 @@ pub(crate) fn take(sites: &mut Sites, runs: &mut Vec<Run>, drop: impl Fn(u64) ->
 
 /// The site of a line, if the entry is the line's first: until it comes, later ones go to the journal. `all` are the
 /// bytes, and `code` is the entry's part of the table of sites.
-#[inline]
+#[inline(always)]
 fn site(entry: Entry, kind: AccessKind, all: u64, code: &mut u32, sites: &mut Sites) -> Option<SiteId> {
     if !entry.is_first() {
         *code = TAKEN;

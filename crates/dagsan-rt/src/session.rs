@@ -341,8 +341,14 @@ impl Session {
     fn deliver_all(&mut self) {
         let mut runs = std::mem::take(&mut self.runs);
         let (own, locals) = (self.tasks.private(), self.thread_locals.clone());
-        log::take(&mut self.sites, &mut runs, |line| within(&own, line) | within(&locals, line));
-        self.sync.take(&mut self.sites, &mut runs, |line| within(&own, line) | within(&locals, line));
+        // Most lines are in neither.
+        let (lowest, highest) =
+            (own.start.min(locals.start) as u64 >> 6, own.end.max(locals.end) as u64 >> 6);
+        let private = |line: u64| {
+            if (lowest..=highest).contains(&line) { within(&own, line) | within(&locals, line) } else { 0 }
+        };
+        log::take(&mut self.sites, &mut runs, private);
+        self.sync.take(&mut self.sites, &mut runs, private);
         if runs.is_empty() || self.stopped.is_some() {
             self.sites.journal.end_piece(None);
         } else {

@@ -84,10 +84,15 @@ impl Sites {
         // Calls are some bytes long, so the lowest bits say little.
         let at = ((origin.code >> 2) ^ (origin.caller >> 2)) as usize % LATELY;
         if self.lately[at].0 != origin {
-            self.lately[at] = (origin, self.find(origin));
+            self.look_up(origin, at);
         }
         // Half a billion sites are more than a program has; what is beyond them is called unknown.
         SiteId::new(self.lately[at].1 << 1 | u32::from(several)).unwrap_or(UNKNOWN)
+    }
+
+    #[cold]
+    fn look_up(&mut self, origin: Origin, at: usize) {
+        self.lately[at] = (origin, self.find(origin));
     }
 
     fn find(&mut self, origin: Origin) -> u32 {

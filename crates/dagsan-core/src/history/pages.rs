@@ -21,7 +21,7 @@ use super::{EMPTY_LINE, Line};
 pub(super) const PAGE_LINES: u64 = 64;
 type Page = [Line; PAGE_LINES as usize];
 
-const CACHE: usize = 256;
+const CACHE: usize = 4096;
 /// So many pages are kept in any case.
 const SPARE: usize = 16;
 /// No page has this number: it would lie outside the address space.

@@ -1,6 +1,6 @@
 //! `cargo dagsan test` on the tests of `tests/native`, of which there is one of each kind.
 
-use crate::support::{POINTS, Ran, cargo_dagsan, run, workspace};
+use crate::support::{POINTS, Ran, cargo_dagsan, package, run, workspace};
 
 fn cargo_dagsan_test(options: &[&str], filter: &[&str]) -> Ran {
     let _built = &*POINTS;
@@ -20,8 +20,7 @@ fn each_test_has_its_verdict() {
         "test tests::panics_as_it_should ... ok (race-free: 2 tasks, ",
         "test tests::fails ... FAILED (race-free",
         "test tests::waits_for_ever ... DEADLOCK (1 of 2 tasks waits for ever)",
-        "test tests::not_run ... ignored",
-        "test result: FAILED. 3 passed; 1 failed; 1 racy; 1 deadlocked; 1 ignored; race-free with tasks: 2 of 3 passed",
+        "test result: FAILED. 3 passed; 1 failed; 1 racy; 1 deadlocked; 0 ignored; race-free with tasks: 2 of 3 passed",
     ] {
         assert!(ran.stdout.lines().any(|shown| shown.starts_with(line)), "no `{line}` in\n{}", ran.stdout);
     }
@@ -40,8 +39,24 @@ fn the_exit_code_is_that_of_the_tests_that_were_chosen() {
     assert!(ran.code == 0 && ran.stdout.contains("test result: ok. 2 passed;"), "{ran:?}");
     assert_eq!(cargo_dagsan_test(&[], &["--", "--exact", "tests::racy"]).code, 66);
     assert_eq!(cargo_dagsan_test(&[], &["fails"]).code, 101);
-    let ran = cargo_dagsan_test(&[], &["--", "--ignored"]);
-    assert!(ran.code == 101 && ran.stdout.contains("test tests::not_run ... FAILED"), "{ran:?}");
+}
+
+#[test]
+fn ignored_tests_are_named_and_run_if_they_are_asked_for() {
+    let _runtime = &*POINTS;
+    let source = format!(
+        "#[test] fn runs() {{}}\n#[test] #[{}] fn broken() {{ panic!() }}\nfn main() {{}}\n",
+        "ignore"
+    );
+    let package = package("ignored", &source);
+    let ran = run(&mut cargo_dagsan(&package.0, &["test"]));
+    assert!(ran.code == 0 && ran.stdout.contains("test broken ... ignored\n"), "{ran:?}");
+    assert!(
+        ran.stdout.contains("test result: ok. 1 passed; 0 failed; 0 racy; 0 deadlocked; 1 ignored;"),
+        "{ran:?}"
+    );
+    let ran = run(&mut cargo_dagsan(&package.0, &["test", "--", "--include-ignored"]));
+    assert!(ran.code == 101 && ran.stdout.contains("test broken ... FAILED (no tasks)\n"), "{ran:?}");
 }
 
 #[test]

@@ -185,9 +185,9 @@ fn access_static() {
     static mut WORD: u64 = 0;
     finish(|scope| {
         // SAFETY: there is one thread.
-        spawn!(scope, unsafe { WORD = black_box(1) }); // race (1)
+        spawn!(scope, unsafe { WORD = black_box(1) };); // race (1)
         // SAFETY: as above.
-        spawn!(scope, unsafe { WORD = black_box(2) }); // race (2)
+        spawn!(scope, unsafe { WORD = black_box(2) };); // race (2)
     });
     black_box(&raw const WORD);
 }

@@ -22,7 +22,10 @@ fn thread_local_const() {
 // expect: race-free
 // expect thread_locals=0: race
 fn thread_local_lazy() {
-    thread_local!(static COUNT: Cell<u64> = Cell::new(black_box(40)));
+    fn initial() -> Cell<u64> {
+        Cell::new(black_box(40))
+    }
+    thread_local!(static COUNT: Cell<u64> = initial());
     siblings(|| COUNT.set(black_box(COUNT.get() + 1)));
     assert_eq!(COUNT.get(), 43);
 }

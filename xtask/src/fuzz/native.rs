@@ -1,7 +1,7 @@
 //! `cargo xtask fuzz-native`: random programs as native Rust under `cargo dagsan`, against the oracle.
 //!
 //! Programs come in batches: one crate, built once by `cargo dagsan build`; then a process per program and engine. The
-//! kept counterexamples come first, with every engine; random programs have one engine each, in turn. A failing program
+//! kept counterexamples come first, with every engine; random programs have one engine each, by chance. A failing program
 //! is shrunk in rounds, many candidates in one build, and printed.
 
 mod batch;
@@ -123,13 +123,13 @@ impl Tally {
         self.deadlocks += u64::from(case.outcome.deadlock);
         self.tasks += u64::from(case.outcome.tasks);
         self.accesses += case.outcome.accesses;
-        self.runs += case.engines.len() as u64;
+        self.runs += case.runs.len() as u64;
         self.changed += case.said.changed;
         self.statements += case.said.program.walk().count();
-        for engine in &case.engines {
-            match self.by_engine.iter_mut().find(|(name, _)| *name == engine.name) {
+        for run in &case.runs {
+            match self.by_engine.iter_mut().find(|(name, _)| *name == run.engine.name) {
                 Some((_, runs)) => *runs += 1,
-                None => self.by_engine.push((engine.name, 1)),
+                None => self.by_engine.push((run.engine.name, 1)),
             }
         }
     }

@@ -152,8 +152,7 @@ impl Said {
         Program { body: judged(&self.program.body) }
     }
 
-    /// What an engine must support to judge it. A program that starts asyncs or futures runs in a finish; handles of
-    /// futures are counted references, and promises are set once: both by atomics, which are seen.
+    /// What an engine must support to judge it. A program that starts asyncs or futures runs in a finish.
     pub fn constructs(&self) -> BTreeSet<Construct> {
         let mut uses = BTreeSet::new();
         let mut gets = BTreeMap::new();
@@ -161,11 +160,9 @@ impl Said {
             match stmt {
                 Stmt::Async(_) | Stmt::Finish(_) => uses.extend([Construct::AsyncFinish]),
                 Stmt::Spawn(_) | Stmt::Sync | Stmt::Call(_) => uses.extend([Construct::SpawnSync]),
-                Stmt::Future(..) => {
-                    uses.extend([Construct::AsyncFinish, Construct::StructuredFuture, Construct::Atomic]);
-                }
+                Stmt::Future(..) => uses.extend([Construct::AsyncFinish, Construct::StructuredFuture]),
                 Stmt::GetFuture(name) => *gets.entry(name).or_insert(0) += 1,
-                Stmt::Set(_) | Stmt::Get(_) => uses.extend([Construct::Promise, Construct::Atomic]),
+                Stmt::Set(_) | Stmt::Get(_) => uses.extend([Construct::Promise]),
                 Stmt::Isolated(_) | Stmt::Lock(..) | Stmt::Unlock(_) => uses.extend([Construct::Lock]),
                 Stmt::Release(..) | Stmt::Acquire(_) => uses.extend([Construct::Atomic]),
                 Stmt::Read { .. } | Stmt::Write { .. } | Stmt::Free { .. } | Stmt::Atomic { .. } => {}

@@ -10,11 +10,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, ensure};
-use dagsan_core::order::Engine;
 use dagsan_findings::{FINDINGS_FILE, Findings};
 use dagsan_fuzz::rust::write_batch;
 
-use super::case::{Case, Failure, Seen};
+use super::case::{Case, Failure, Run, Seen};
 use crate::bench::native::{cargo_dagsan, succeed, target_directory};
 
 /// A program that takes longer hangs. The slowest take milliseconds.
@@ -87,7 +86,7 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Runs every case with its engines, and says of each how it fails, if it does. Calls `progress` after each.
+    /// Runs every case in its ways, and says of each how it fails, if it does. Calls `progress` after each.
     pub fn run(
         &self,
         cases: &[Case],
@@ -102,9 +101,9 @@ impl Batch {
                 // Relaxed: the numbers order nothing else, and the scope ends with a join.
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 let Some(case) = cases.get(number) else { return Ok(()) };
-                for &engine in &case.engines {
-                    let seen = self.run_one(number, engine, &findings).with_context(|| case.name.clone())?;
-                    if let Some(failure) = case.compare(engine, &seen) {
+                for &run in &case.runs {
+                    let seen = self.run_one(number, run, &findings).with_context(|| case.name.clone())?;
+                    if let Some(failure) = case.compare(run, &seen) {
                         failures.lock().expect("no thread panics")[number].get_or_insert(failure);
                     }
                 }
@@ -118,7 +117,7 @@ impl Batch {
         Ok(failures.into_inner().expect("no thread panics"))
     }
 
-    fn run_one(&self, number: usize, engine: &Engine, findings: &Path) -> Result<Seen> {
+    fn run_one(&self, number: usize, run: Run, findings: &Path) -> Result<Seen> {
         match fs::remove_file(findings) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
             _ => {}
@@ -126,7 +125,8 @@ impl Batch {
         let mut command = Command::new(&self.program);
         command.arg(number.to_string()).env(FINDINGS_FILE, findings);
         // A race that is found and not kept would look like one that is missed.
-        command.env("DAGSAN_OPTIONS", format!("engine={}:max_races={}", engine.name, u32::MAX));
+        let (engine, atomics) = (run.engine.name, u8::from(run.atomics));
+        command.env("DAGSAN_OPTIONS", format!("engine={engine}:atomics={atomics}:max_races={}", u32::MAX));
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
         let child = child.with_context(|| format!("cannot start {}", self.program.display()))?;
         let output = match wait(child)? {

@@ -12,6 +12,15 @@ use dagsan_findings::{End, Findings};
 use dagsan_fuzz::rust::{Layout, Region, Said, expected, say};
 use dagsan_fuzz::{Class, Outcome, Program, Size, Stmt, generate};
 
+/// How a program is run.
+#[derive(Debug, Clone, Copy)]
+pub struct Run {
+    pub engine: &'static Engine,
+    /// Does the runtime heed releases and acquires? Promises and futures have some of their own, which show the same order
+    /// as their events. Without them the events are on trial, and so are engines that know no atomics.
+    pub atomics: bool,
+}
+
 /// A program and the oracle's verdict.
 pub struct Case {
     pub name: String,
@@ -19,15 +28,15 @@ pub struct Case {
     pub seed: Option<u64>,
     pub said: Said,
     pub layout: Layout,
-    /// The engines that are to judge it.
-    pub engines: Vec<&'static Engine>,
+    /// How it is to be run.
+    pub runs: Vec<Run>,
     pub outcome: Outcome,
     /// The bytes that race, as the program names them.
     pub racy: BTreeSet<u64>,
 }
 
 impl Case {
-    /// The random program of a seed, with one of the engines that support it.
+    /// The random program of a seed, to be run in one way.
     pub fn random(seed: u64, class: Option<Class>, engine: Option<&'static Engine>) -> Result<Case> {
         let class = class.unwrap_or(Class::ALL[(seed % Class::ALL.len() as u64) as usize]);
         let mut rng = fastrand::Rng::with_seed(seed);
@@ -39,37 +48,41 @@ impl Case {
         }
         let structured = !class.constructs().contains(&Construct::GeneralFuture);
         let mut case = Case::new(format!("seed {seed}"), Some(seed), say(&program, structured))?;
-        case.engines = match engine {
-            Some(engine) => case.engines.into_iter().filter(|other| other.name == engine.name).collect(),
-            None => rng.choice(&case.engines).into_iter().copied().collect(),
-        };
+        case.runs.retain(|run| engine.is_none_or(|engine| engine.name == run.engine.name));
+        case.runs = rng.choice(&case.runs).into_iter().copied().collect();
         Ok(case)
     }
 
-    /// A program that is kept in a file, as it was said or as it was generated, with all engines that support it.
+    /// A program that is kept in a file, as it was said or as it was generated, to be run in all ways.
     pub fn kept(path: &Path, is_said: bool, engine: Option<&'static Engine>) -> Result<Case> {
         let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         let program = Program::parse(&text).with_context(|| path.display().to_string())?;
         let mut case = Case::new(path.display().to_string(), None, say(&program, is_said))?;
-        case.engines.retain(|other| engine.is_none_or(|engine| engine.name == other.name));
+        case.runs.retain(|run| engine.is_none_or(|engine| engine.name == run.engine.name));
         Ok(case)
     }
 
-    /// A case with all engines that support it.
+    /// A case, to be run with all engines that support it.
     pub fn new(name: String, seed: Option<u64>, said: Said) -> Result<Case> {
         let (outcome, racy) =
             expected(&said).with_context(|| format!("{name}: the core refuses the program"))?;
         let uses = said.constructs();
         let supports = |engine: &&Engine| uses.iter().all(|&construct| engine.supports(construct));
-        let engines = order::ENGINES.iter().filter(supports).collect();
+        let ways = |engine: &'static Engine| {
+            let with = engine.supports(Construct::Atomic) || !implies_atomics(&uses);
+            let without = !uses.contains(&Construct::Atomic) && implies_atomics(&uses);
+            let run = |atomics| Run { engine, atomics };
+            with.then(|| run(true)).into_iter().chain(without.then(|| run(false)))
+        };
+        let runs = order::ENGINES.iter().filter(supports).flat_map(ways).collect();
         let layout = Layout::new(&said.program);
-        Ok(Case { name, seed, said, layout, engines, outcome, racy })
+        Ok(Case { name, seed, said, layout, runs, outcome, racy })
     }
 
     /// How a run differs from what the oracle says.
-    pub fn compare(&self, engine: &'static Engine, seen: &Seen) -> Option<Failure> {
+    pub fn compare(&self, run: Run, seen: &Seen) -> Option<Failure> {
         let what = self.difference(seen)?;
-        Some(Failure { engine, what })
+        Some(Failure { run, what })
     }
 
     fn difference(&self, seen: &Seen) -> Option<What> {
@@ -119,6 +132,11 @@ impl fmt::Display for Case {
     }
 }
 
+/// Are there atomics that the program does not speak of? Promises and the handles of futures have some.
+fn implies_atomics(uses: &BTreeSet<Construct>) -> bool {
+    uses.contains(&Construct::Promise) || uses.contains(&Construct::StructuredFuture)
+}
+
 /// Lets some task set another promise than it ought to: then some promise is set twice, and some perhaps never.
 fn confuse_promises(program: &mut Program, rng: &mut fastrand::Rng) {
     let sets: Vec<u32> = program.walk().filter_map(set_name).collect();
@@ -153,7 +171,7 @@ pub enum Seen {
 /// A program natively, with an engine, and the oracle disagree.
 #[derive(Debug)]
 pub struct Failure {
-    pub engine: &'static Engine,
+    pub run: Run,
     pub what: What,
 }
 
@@ -172,7 +190,8 @@ pub enum What {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` natively ", self.engine.name)?;
+        let atomics = if self.run.atomics { "" } else { " (atomics=0)" };
+        write!(f, "`{}`{atomics} natively ", self.run.engine.name)?;
         match &self.what {
             What::Missed(byte) => write!(f, "misses the race on byte {byte:#x}"),
             What::NoRace(byte) => write!(f, "reports a race on byte {byte:#x}, which has none"),

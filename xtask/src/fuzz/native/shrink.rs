@@ -21,8 +21,7 @@ const ROUND: usize = 5000;
 
 /// The smallest case found that fails as `failure` says, and how it does.
 pub fn shrink(builder: &Builder, case: &Case, mut failure: Failure) -> Result<(Case, Failure)> {
-    let mut best =
-        Case { engines: vec![failure.engine], ..Case::new(case.name.clone(), None, case.said.clone())? };
+    let mut best = Case { runs: vec![failure.run], ..Case::new(case.name.clone(), None, case.said.clone())? };
     while let Some((smaller, how)) = smaller(builder, &best, &failure)? {
         println!("  {} statements", smaller.said.program.walk().count());
         (best, failure) = (smaller, how);
@@ -67,7 +66,7 @@ fn failing(
     if all.is_empty() {
         return Ok(Vec::new());
     }
-    let case = |said| Ok(Case { engines: vec![failure.engine], ..Case::new(best.name.clone(), None, said)? });
+    let case = |said| Ok(Case { runs: vec![failure.run], ..Case::new(best.name.clone(), None, said)? });
     let cases: Vec<Case> = all.into_iter().map(case).collect::<Result<_>>()?;
     let failures = builder.build(&cases)?.run(&cases, 1, || {})?;
     let failing = cases.into_iter().zip(failures).filter_map(|(case, how)| Some((case, how?)));

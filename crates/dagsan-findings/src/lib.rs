@@ -7,6 +7,8 @@
 //! Code addresses are relative to the start of the program's image (its load bias is taken off), so that they can be
 //! looked up in the executable, and are the same in every run.
 
+mod json;
+
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -286,7 +288,11 @@ pub enum Error {
         /// Why.
         error: io::Error,
     },
+    /// A path, say, that is not Unicode.
+    #[error("what was found cannot be written: {0}")]
+    Unwritable(#[from] json::Error),
     /// It is not what a runtime writes.
+    #[cfg(feature = "read")]
     #[error("{path} does not hold findings of this version of dagsan: {error}")]
     Format {
         /// The file.
@@ -295,6 +301,7 @@ pub enum Error {
         error: serde_json::Error,
     },
     /// Another version wrote it.
+    #[cfg(feature = "read")]
     #[error(
         "{path} was written by another version of dagsan (format {found}, not {VERSION}): build the program again"
     )]
@@ -310,14 +317,14 @@ impl Findings {
     /// Writes the file, whole or not at all: another process may be waiting for it.
     pub fn write(&self, path: &Path) -> Result<(), Error> {
         let file = |error| Error::File { path: path.to_owned(), error };
-        let text =
-            serde_json::to_vec(self).map_err(|error| Error::Format { path: path.to_owned(), error })?;
+        let text = json::to_string(self)?;
         let partial = path.with_extension(format!("{}.partial", std::process::id()));
         fs::write(&partial, text).map_err(file)?;
         fs::rename(&partial, path).map_err(file)
     }
 
     /// Reads the file.
+    #[cfg(feature = "read")]
     pub fn read(path: &Path) -> Result<Findings, Error> {
         /// What all versions have.
         #[derive(Deserialize)]

@@ -38,7 +38,7 @@ const COMMON: [&str; 6] = [
 ];
 
 /// For crates that get hooks.
-const HOOKS: [&str; 6] = [
+const HOOKS: [&str; 7] = [
     "-Zsanitizer=thread",
     "-Zexternal-clangrt",
     // Without optimisation, rustc would take what the standard library has compiled for itself, without hooks.
@@ -46,8 +46,10 @@ const HOOKS: [&str; 6] = [
     // Functions with the same code, merged, would all be shown at the lines of one of them.
     "-Zmerge-functions=disabled",
     "-Cllvm-args=-tsan-instrument-func-entry-exit=0",
-    // LLVM puts no hooks on accesses of more than 16 bytes.
+    // LLVM puts no hooks on accesses of more than 16 bytes. Its vectoriser of straight-line code makes such, even where
+    // the processor has no registers for them.
     "-Ctarget-feature=-avx",
+    "-Cno-vectorize-slp",
 ];
 
 /// For programs.

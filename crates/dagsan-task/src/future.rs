@@ -7,15 +7,16 @@
 
 use std::fmt;
 use std::panic::Location;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use crate::events::Place;
 use crate::executor::{self, Failed};
 use crate::latch::{Latch, State};
+use crate::value::Value;
 
 struct Shared<T> {
     latch: Latch,
-    value: OnceLock<T>,
+    value: Value<T>,
 }
 
 /// A handle to the result of a task.
@@ -40,7 +41,7 @@ pub enum GetError {
 
 impl<T> Future<T> {
     pub(crate) fn new(created: Place) -> Future<T> {
-        Future { shared: Arc::new(Shared { latch: Latch::future(created), value: OnceLock::new() }) }
+        Future { shared: Arc::new(Shared { latch: Latch::future(created), value: Value::none() }) }
     }
 
     pub(crate) fn latch(&self) -> &Latch {
@@ -68,7 +69,8 @@ impl<T> Future<T> {
     pub fn try_get(&self) -> Result<&T, GetError> {
         let latch = &self.shared.latch;
         match executor::get(latch, Location::caller()) {
-            Ok(_) => self.shared.value.get().ok_or_else(|| GetError::Panicked(latch.to_string())),
+            // SAFETY: the latch is open.
+            Ok(_) => unsafe { self.shared.value.get() }.ok_or_else(|| GetError::Panicked(latch.to_string())),
             Err(Failed::Deadlock(report)) => Err(GetError::NeverEnds(report)),
             Err(failed) => panic!("{failed}"),
         }
@@ -90,22 +92,23 @@ impl<T> fmt::Debug for Future<T> {
 /// The task's end of a future: opens the latch when it is dropped, with a value or, in a panic, without.
 pub(crate) struct Completion<T> {
     shared: Arc<Shared<T>>,
+    state: State,
 }
 
 impl<T> Completion<T> {
     pub(crate) fn of(future: &Future<T>) -> Completion<T> {
-        Completion { shared: Arc::clone(&future.shared) }
+        Completion { shared: Arc::clone(&future.shared), state: State::Panicked }
     }
 
-    pub(crate) fn complete(self, value: T) {
-        // Cannot be set already: there is one completion, and it is consumed.
-        _ = self.shared.value.set(value);
+    pub(crate) fn complete(mut self, value: T) {
+        // SAFETY: there is one completion, it is consumed, and its end opens the latch.
+        unsafe { self.shared.value.set(value) };
+        self.state = State::Open;
     }
 }
 
 impl<T> Drop for Completion<T> {
     fn drop(&mut self) {
-        let state = if self.shared.value.get().is_some() { State::Open } else { State::Panicked };
-        executor::open(&self.shared.latch, state);
+        executor::open(&self.shared.latch, self.state);
     }
 }

@@ -1,11 +1,11 @@
 //! What a promise and a future have in common: something that opens once, and that tasks wait for.
 //!
-//! The latch holds no value. Values live beside it, in a `OnceLock`, and are there before the latch opens.
+//! The latch holds no value. Values live beside it (`value`), and are there before the latch opens.
 //!
 //! Any thread may open a latch or look at it. The tasks that wait are known to the executor of their thread alone.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 use crate::events::{self, Place};
 
@@ -37,6 +37,8 @@ pub(crate) struct Latch {
     /// DagSan's number of the promise, or of the future's task.
     number: AtomicU64,
     state: AtomicU8,
+    /// Has somebody undertaken to open it?
+    claimed: AtomicBool,
 }
 
 impl Latch {
@@ -50,7 +52,20 @@ impl Latch {
     }
 
     fn new(kind: Kind, created: Place, number: u64) -> Latch {
-        Latch { kind, created, number: AtomicU64::new(number), state: AtomicU8::new(State::Closed as u8) }
+        Latch {
+            kind,
+            created,
+            number: AtomicU64::new(number),
+            state: AtomicU8::new(State::Closed as u8),
+            claimed: AtomicBool::new(false),
+        }
+    }
+
+    /// Undertakes to open the latch: only the first one may.
+    #[inline(never)]
+    pub(crate) fn claim(&self) -> bool {
+        // Relaxed: says nothing but who was first.
+        !self.claimed.swap(true, Ordering::Relaxed)
     }
 
     /// Gives the future the number of its task, before that runs.
@@ -59,6 +74,7 @@ impl Latch {
         self.number.store(task, Ordering::Relaxed);
     }
 
+    #[inline(never)]
     pub(crate) fn state(&self) -> State {
         // Acquire: who sees the latch open, sees the number and all that its opener did before.
         match self.state.load(Ordering::Acquire) {

@@ -96,6 +96,7 @@ mod promise;
 mod scope;
 mod slot;
 mod task;
+mod value;
 
 pub use future::{Future, GetError};
 pub use isolated::isolated;

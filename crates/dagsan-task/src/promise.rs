@@ -5,15 +5,16 @@
 
 use std::fmt;
 use std::panic::Location;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use crate::events::Place;
 use crate::executor::{self, Failed};
 use crate::latch::{Latch, State};
+use crate::value::Value;
 
 struct Shared<T> {
     latch: Latch,
-    value: OnceLock<T>,
+    value: Value<T>,
 }
 
 /// A value that is set once. Clones are handles to the same promise.
@@ -65,7 +66,7 @@ impl<T> Promise<T> {
     }
 
     fn with(name: Option<Box<str>>, created: Place) -> Promise<T> {
-        Promise { shared: Arc::new(Shared { latch: Latch::promise(name, created), value: OnceLock::new() }) }
+        Promise { shared: Arc::new(Shared { latch: Latch::promise(name, created), value: Value::none() }) }
     }
 
     /// Sets the promise. Tasks that wait for it can go on, and do so when the present one waits or ends.
@@ -84,7 +85,11 @@ impl<T> Promise<T> {
     /// # Errors
     /// Gives the value back if the promise has been set before.
     pub fn try_set(&self, value: T) -> Result<(), AlreadySet<T>> {
-        self.shared.value.set(value).map_err(AlreadySet)?;
+        if !self.shared.latch.claim() {
+            return Err(AlreadySet(value));
+        }
+        // SAFETY: claimed once, and opened below.
+        unsafe { self.shared.value.set(value) };
         executor::open(&self.shared.latch, State::Open);
         Ok(())
     }
@@ -115,8 +120,10 @@ impl<T> Promise<T> {
         }
     }
 
+    /// The value of a promise that was seen to be set.
     fn value(&self) -> &T {
-        match self.shared.value.get() {
+        // SAFETY: called when the latch was seen open.
+        match unsafe { self.shared.value.get() } {
             Some(value) => value,
             None => unreachable!("the latch of a promise opens after its value was set"),
         }

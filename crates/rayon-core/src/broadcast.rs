@@ -6,7 +6,7 @@ use std::panic::{Location, resume_unwind};
 use std::sync::Arc;
 
 use crate::events::Kind;
-use crate::finish::Call;
+use crate::finish::{Call, Order};
 use crate::local::{Seat, Worker};
 use crate::pool::Pool;
 use crate::stack::here;
@@ -74,7 +74,7 @@ where
                 own.handlers.panicked(payload);
             }
         });
-        call.spawn(pool, index, place, work);
+        call.spawn(Order::Fifo, pool, index, place, work);
     }
 }
 

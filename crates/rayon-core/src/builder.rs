@@ -83,9 +83,10 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
         let handlers = Arc::new(self.handlers);
         let first = usize::from(self.use_current_thread);
         let mut crew = Crew::default();
-        if S::STARTS {
-            for index in first..threads {
-                let name = self.thread_name.as_mut().map(|name| name(index));
+        for index in first..threads {
+            // The program may do more in there than to make a name.
+            let name = self.thread_name.as_mut().map(|name| name(index));
+            if S::STARTS {
                 let thread = crew.hire(index, name, self.stack_size, &handlers);
                 let started = self.spawn_handler.spawn(thread);
                 started.map_err(|error| ThreadPoolBuildError(ErrorKind::Io(error)))?;

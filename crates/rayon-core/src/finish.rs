@@ -37,13 +37,37 @@ use crate::pool::Pool;
 use crate::tasks;
 use crate::unwind::{Payload, discard};
 
-/// Which of the waiting jobs is next.
+/// When a job gets its turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Discipline {
-    /// The latest.
+pub(crate) enum Order {
+    /// Before those that were spawned earlier.
     Lifo,
-    /// The oldest.
+    /// In the same turn, but the oldest of those that ask for this order is run.
     Fifo,
+}
+
+/// The jobs that wait.
+#[derive(Default)]
+struct Queue {
+    /// The last has the next turn. None: the turn of the oldest in `fifo`.
+    turns: Vec<Option<Job>>,
+    fifo: VecDeque<Job>,
+}
+
+impl Queue {
+    fn push(&mut self, order: Order, job: Job) {
+        match order {
+            Order::Lifo => self.turns.push(Some(job)),
+            Order::Fifo => {
+                self.turns.push(None);
+                self.fifo.push_back(job);
+            }
+        }
+    }
+
+    fn pop(&mut self) -> Option<Job> {
+        self.turns.pop()?.or_else(|| self.fifo.pop_front())
+    }
 }
 
 /// What the task of a job is.
@@ -69,7 +93,6 @@ struct Job {
 
 /// See the module's documentation.
 pub(crate) struct Finish {
-    discipline: Discipline,
     /// Is it announced?
     scope: bool,
     thread: ThreadId,
@@ -77,7 +100,7 @@ pub(crate) struct Finish {
     outer: Option<NonNull<Finish>>,
     /// Where the stacks of its jobs begin.
     high: usize,
-    jobs: Mutex<VecDeque<Job>>,
+    queue: Mutex<Queue>,
     panic: Mutex<Option<Payload>>,
 }
 
@@ -87,21 +110,20 @@ unsafe impl Send for Finish {}
 unsafe impl Sync for Finish {}
 
 impl Finish {
-    fn new(discipline: Discipline, scope: bool, high: usize) -> Finish {
+    fn new(scope: bool, high: usize) -> Finish {
         Finish {
-            discipline,
             scope,
             thread: thread::current().id(),
             outer: local::with(|local| local.finish.get()),
             high,
-            jobs: Mutex::default(),
+            queue: Mutex::default(),
             panic: Mutex::default(),
         }
     }
 
     /// That of a scope, still closed. [`close`](Finish::close), which runs the jobs, will be called in the frame at `high`.
-    pub(crate) fn of_scope(discipline: Discipline, high: usize) -> Finish {
-        Finish::new(discipline, true, high)
+    pub(crate) fn of_scope(high: usize) -> Finish {
+        Finish::new(true, high)
     }
 
     /// Opens it. It must not move until it is closed.
@@ -121,28 +143,22 @@ impl Finish {
         }
     }
 
-    fn jobs(&self) -> MutexGuard<'_, VecDeque<Job>> {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
         // Nothing panics while it is held.
-        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Does a job wait, here or further out?
     pub(crate) fn has_jobs(&self) -> bool {
         // SAFETY: the finishes around an open one are open, so they live.
-        !self.jobs().is_empty() || self.outer.is_some_and(|outer| unsafe { outer.as_ref() }.has_jobs())
-    }
-
-    fn next(&self) -> Option<Job> {
-        let mut jobs = self.jobs();
-        match self.discipline {
-            Discipline::Lifo => jobs.pop_back(),
-            Discipline::Fifo => jobs.pop_front(),
-        }
+        !self.queue().turns.is_empty() || self.outer.is_some_and(|outer| unsafe { outer.as_ref() }.has_jobs())
     }
 
     /// Runs the next job, if one waits.
     fn run_one(&self) -> bool {
-        match self.next() {
+        // The queue is free again when the job runs.
+        let next = self.queue().pop();
+        match next {
             Some(job) => {
                 self.run(job);
                 true
@@ -159,7 +175,7 @@ impl Finish {
 
     /// Spawns a job on the worker of this number. The work was allocated before; what it holds lives until the finish
     /// has closed, and so does the finish.
-    pub(crate) fn spawn(&self, pool: &Arc<Pool>, index: usize, place: Place, work: Work) {
+    pub(crate) fn spawn(&self, order: Order, pool: &Arc<Pool>, index: usize, place: Place, work: Work) {
         let on_thread = self.thread == thread::current().id();
         let innermost = on_thread
             && local::with(|local| local.finish.get()).is_some_and(|top| ptr::eq(top.as_ptr(), self));
@@ -182,7 +198,7 @@ impl Finish {
         if at_once {
             self.run(job);
         } else {
-            self.jobs().push_back(job);
+            self.queue().push(order, job);
         }
     }
 
@@ -239,16 +255,16 @@ impl Call {
 
     #[cold]
     fn outermost(high: usize) -> Call {
-        let finish = Box::new(Finish::new(Discipline::Lifo, false, high));
+        let finish = Box::new(Finish::new(false, high));
         finish.open();
         Call(Some(finish))
     }
 
     /// Spawns a job that nobody joins, from inside of this call.
-    pub(crate) fn spawn(&self, pool: &Arc<Pool>, index: usize, place: Place, work: Work) {
+    pub(crate) fn spawn(&self, order: Order, pool: &Arc<Pool>, index: usize, place: Place, work: Work) {
         if let Some(finish) = local::with(|local| local.finish.get()) {
             // SAFETY: it is the innermost open finish of this thread, which does not close meanwhile.
-            unsafe { finish.as_ref() }.spawn(pool, index, place, work);
+            unsafe { finish.as_ref() }.spawn(order, pool, index, place, work);
         }
     }
 }

@@ -16,7 +16,7 @@ use std::sync::{Arc, OnceLock};
 use crate::broadcast::{self, BroadcastContext};
 use crate::builder::{ThreadPoolBuildError, ThreadPoolBuilder};
 use crate::crew::Crew;
-use crate::finish::Call;
+use crate::finish::{Call, Order};
 use crate::local::{self, Seat, Worker};
 use crate::scope::{self, Scope, ScopeFifo, scope, scope_fifo};
 use crate::spawn;
@@ -265,7 +265,7 @@ impl ThreadPool {
     where
         OP: FnOnce() + Send + 'static,
     {
-        spawn::spawn_in(&self.pool, op);
+        spawn::spawn_in(&self.pool, Order::Lifo, op);
     }
 
     /// [`spawn_fifo`](crate::spawn_fifo()) in the pool.
@@ -274,7 +274,7 @@ impl ThreadPool {
     where
         OP: FnOnce() + Send + 'static,
     {
-        spawn::spawn_in(&self.pool, op);
+        spawn::spawn_in(&self.pool, Order::Fifo, op);
     }
 
     /// Spawns `op` once for every thread.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::broadcast::BroadcastContext;
 use crate::events::{Kind, Place};
-use crate::finish::{Call, Discipline, Finish, Work};
+use crate::finish::{Call, Finish, Order, Work};
 use crate::pool::{Pool, sit_down};
 use crate::stack::here;
 use crate::tasks;
@@ -17,6 +17,8 @@ use crate::unwind::{bind, halt};
 /// What is common to both kinds of scopes.
 struct Base<'scope> {
     finish: Finish,
+    /// That of its jobs.
+    order: Order,
     pool: Arc<Pool>,
     /// Invariant, `Send` and `Sync`: a scope may not be taken for one with another lifetime.
     #[allow(clippy::type_complexity)]
@@ -79,7 +81,7 @@ where
 #[cfg_attr(dagsan, sanitize(thread = "off"))]
 pub(crate) fn in_place<'scope, R>(pool: Arc<Pool>, op: impl FnOnce(&Scope<'scope>) -> R) -> R {
     let call = Call::begin(here!());
-    let scope = Scope(Base::new(pool, Discipline::Lifo, here!()));
+    let scope = Scope(Base::new(pool, Order::Lifo, here!()));
     scope.0.finish.open();
     let result = scope.0.body(Location::caller(), bind(op, &scope));
     scope.0.finish.close();
@@ -91,7 +93,7 @@ pub(crate) fn in_place<'scope, R>(pool: Arc<Pool>, op: impl FnOnce(&Scope<'scope
 #[cfg_attr(dagsan, sanitize(thread = "off"))]
 pub(crate) fn in_place_fifo<'scope, R>(pool: Arc<Pool>, op: impl FnOnce(&ScopeFifo<'scope>) -> R) -> R {
     let call = Call::begin(here!());
-    let scope = ScopeFifo(Base::new(pool, Discipline::Fifo, here!()));
+    let scope = ScopeFifo(Base::new(pool, Order::Fifo, here!()));
     scope.0.finish.open();
     let result = scope.0.body(Location::caller(), bind(op, &scope));
     scope.0.finish.close();
@@ -100,8 +102,8 @@ pub(crate) fn in_place_fifo<'scope, R>(pool: Arc<Pool>, op: impl FnOnce(&ScopeFi
 }
 
 impl<'scope> Base<'scope> {
-    fn new(pool: Arc<Pool>, discipline: Discipline, high: usize) -> Base<'scope> {
-        Base { finish: Finish::of_scope(discipline, high), pool, marker: PhantomData }
+    fn new(pool: Arc<Pool>, order: Order, high: usize) -> Base<'scope> {
+        Base { finish: Finish::of_scope(high), order, pool, marker: PhantomData }
     }
 
     /// Runs the body as a task.
@@ -135,7 +137,7 @@ impl<'scope> Base<'scope> {
         // SAFETY: the lifetime alone changes. The finish runs the job before it closes, which is before `scope`
         // returns: within `'scope`, and while the scope that the job points to is there.
         let work = unsafe { mem::transmute::<Box<dyn FnOnce() + Send + 'job>, Work>(work) };
-        self.finish.spawn(&self.pool, index, place, work);
+        self.finish.spawn(self.order, &self.pool, index, place, work);
     }
 
     fn debug(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -3,7 +3,7 @@
 use std::panic::Location;
 use std::sync::Arc;
 
-use crate::finish::Call;
+use crate::finish::{Call, Order};
 use crate::pool::Pool;
 use crate::stack::here;
 use crate::unwind::halt;
@@ -14,25 +14,25 @@ pub fn spawn<F>(func: F)
 where
     F: FnOnce() + Send + 'static,
 {
-    spawn_in(&Pool::current(), func);
+    spawn_in(&Pool::current(), Order::Lifo, func);
 }
 
-/// The same. The order of jobs is that of the finish they belong to.
+/// The same, with jobs that are run in the order in which they were spawned.
 #[track_caller]
 pub fn spawn_fifo<F>(func: F)
 where
     F: FnOnce() + Send + 'static,
 {
-    spawn_in(&Pool::current(), func);
+    spawn_in(&Pool::current(), Order::Fifo, func);
 }
 
 #[track_caller]
-pub(crate) fn spawn_in<F: FnOnce() + Send + 'static>(pool: &Arc<Pool>, func: F) {
+pub(crate) fn spawn_in<F: FnOnce() + Send + 'static>(pool: &Arc<Pool>, order: Order, func: F) {
     let handlers = Arc::clone(&pool.handlers);
     let work = Box::new(move || {
         if let Err(payload) = halt(func) {
             handlers.panicked(payload);
         }
     });
-    Call::begin(here!()).spawn(pool, 0, Location::caller(), work);
+    Call::begin(here!()).spawn(order, pool, 0, Location::caller(), work);
 }

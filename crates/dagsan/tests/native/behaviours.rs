@@ -5,9 +5,7 @@ use std::fs;
 
 use dagsan_findings::{End, Findings};
 
-use crate::support::{
-    Directory, OPTIMISED_POINTS, POINTS, Ran, cargo_dagsan, dagsan, limited, run, run_point, workspace,
-};
+use crate::support::{Directory, POINTS, Ran, cargo_dagsan, dagsan, limited, run, run_point, workspace};
 
 /// Runs one as the runner does; it must leave findings.
 fn behave(name: &str, options: &str) -> (Ran, Findings) {
@@ -148,11 +146,9 @@ fn a_deadlock_that_the_program_handles_is_one() {
 
 #[test]
 fn a_global_allocator_of_the_program_has_hooks_and_does_no_harm() {
-    for points in [&*POINTS, &*OPTIMISED_POINTS] {
-        let (ran, found) = run_point(&points.with_file_name("allocator"), "", "");
-        let found = found.unwrap_or_else(|| panic!("{ran:?}"));
-        assert_eq!((ran.code, found.end, found.races.len(), found.stats.tasks), (0, End::Exited, 0, 101));
-    }
+    let (ran, found) = run_point(&POINTS.with_file_name("allocator"), "", "");
+    let found = found.unwrap_or_else(|| panic!("{ran:?}"));
+    assert_eq!((ran.code, found.end, found.races.len(), found.stats.tasks), (0, End::Exited, 0, 101));
 }
 
 #[test]

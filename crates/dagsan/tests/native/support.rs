@@ -89,7 +89,7 @@ pub static POINTS: LazyLock<PathBuf> = LazyLock::new(|| built("tests/native", &[
 
 /// The program `points`, optimised: its hooks are inlined.
 pub static OPTIMISED_POINTS: LazyLock<PathBuf> =
-    LazyLock::new(|| built("tests/native", &["--release"], "release").join("points"));
+    LazyLock::new(|| built("tests/native", &["--release", "--bin", "points"], "release").join("points"));
 
 /// The directory of the examples' programs.
 pub static EXAMPLES: LazyLock<PathBuf> = LazyLock::new(|| built("examples/native", &[], "debug"));

@@ -6,9 +6,9 @@ use std::panic::{Location, resume_unwind};
 use std::sync::Arc;
 
 use crate::events::Kind;
-use crate::finish::{Call, Order};
+use crate::finish::{Call, Order, Request};
 use crate::local::{Seat, Worker};
-use crate::pool::Pool;
+use crate::pool::{Pool, PoolRef, current_thread_index};
 use crate::stack::here;
 use crate::tasks;
 use crate::unwind::{Payload, bind, halt};
@@ -36,7 +36,7 @@ where
 
 #[track_caller]
 #[cfg_attr(dagsan, sanitize(thread = "off"))]
-pub(crate) fn broadcast_in<OP, R>(pool: &Arc<Pool>, op: OP) -> Vec<R>
+pub(crate) fn broadcast_in<OP, R>(pool: &PoolRef, op: OP) -> Vec<R>
 where
     OP: Fn(BroadcastContext<'_>) -> R,
 {
@@ -60,7 +60,7 @@ where
 }
 
 #[track_caller]
-pub(crate) fn spawn_broadcast_in<OP>(pool: &Arc<Pool>, op: OP)
+pub(crate) fn spawn_broadcast_in<OP>(pool: &PoolRef, op: OP)
 where
     OP: Fn(BroadcastContext<'_>) + Send + Sync + 'static,
 {
@@ -68,13 +68,9 @@ where
     let call = Call::begin(here!());
     let op = Arc::new(op);
     for index in 0..pool.threads() {
-        let (op, own) = (Arc::clone(&op), Arc::clone(pool));
-        let work = Box::new(move || {
-            if let Err(payload) = halt(|| op(BroadcastContext::new(&own, index))) {
-                own.handlers.panicked(payload);
-            }
-        });
-        call.spawn(Order::Fifo, pool, index, place, work);
+        let op = Arc::clone(&op);
+        let work = Box::new(move || halt(|| BroadcastContext::with(|context| op(context))));
+        call.spawn(Request { work, order: Order::Fifo, pool: pool.clone(), index, place, detached: true });
     }
 }
 
@@ -87,6 +83,12 @@ pub struct BroadcastContext<'a> {
 }
 
 impl<'a> BroadcastContext<'a> {
+    /// That of the worker that this thread stands for, while `body` runs.
+    pub(crate) fn with<R>(body: impl FnOnce(BroadcastContext<'_>) -> R) -> R {
+        let pool = Pool::current();
+        body(BroadcastContext::new(&pool, current_thread_index().unwrap_or(0)))
+    }
+
     pub(crate) fn new(pool: &'a Pool, index: usize) -> BroadcastContext<'a> {
         BroadcastContext { pool, index, marker: PhantomData }
     }

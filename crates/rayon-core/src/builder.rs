@@ -12,7 +12,7 @@ use std::thread;
 
 use crate::crew::{Crew, CustomSpawn, DefaultSpawn, ThreadBuilder, ThreadSpawn};
 use crate::local;
-use crate::pool::{Handlers, Pool, ThreadPool, max_num_threads};
+use crate::pool::{Handlers, Pool, PoolRef, ThreadPool, max_num_threads};
 use crate::unwind::Payload;
 
 /// Asks for a pool.
@@ -75,7 +75,7 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
         Pool::set_global(|| self.into_pool())
     }
 
-    pub(crate) fn into_pool(mut self) -> Result<Arc<Pool>, ThreadPoolBuildError> {
+    pub(crate) fn into_pool(mut self) -> Result<PoolRef, ThreadPoolBuildError> {
         if self.use_current_thread && local::worker().is_some() {
             return Err(ThreadPoolBuildError(ErrorKind::CurrentThreadInPool));
         }
@@ -92,7 +92,7 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
                 started.map_err(|error| ThreadPoolBuildError(ErrorKind::Io(error)))?;
             }
         }
-        let pool = Pool::new(first..threads, handlers, crew);
+        let pool = Pool::start(first..threads, handlers, crew);
         if self.use_current_thread {
             local::stay(&pool);
         }

@@ -10,8 +10,10 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-use crate::finish::Work;
 use crate::pool::Handlers;
+
+/// Something for a thread to do.
+type Work = Box<dyn FnOnce() + Send>;
 
 /// How a pool gets its threads. Not for users to implement.
 pub trait ThreadSpawn: sealed::Sealed {

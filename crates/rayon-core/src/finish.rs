@@ -28,12 +28,12 @@
 
 use std::collections::VecDeque;
 use std::ptr::{self, NonNull};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
 use crate::events::{self, Kind, Place, Task};
 use crate::local::{self, Seat, Worker};
-use crate::pool::Pool;
+use crate::pool::PoolRef;
 use crate::tasks;
 use crate::unwind::{Payload, discard};
 
@@ -55,8 +55,8 @@ struct Queue {
 }
 
 impl Queue {
-    fn push(&mut self, order: Order, job: Job) {
-        match order {
+    fn push(&mut self, job: Job) {
+        match job.request.order {
             Order::Lifo => self.turns.push(Some(job)),
             Order::Fifo => {
                 self.turns.push(None);
@@ -80,15 +80,24 @@ enum Origin {
     Unknown,
 }
 
-/// Work that waits. It does not unwind.
-pub(crate) type Work = Box<dyn FnOnce() + Send>;
+/// Work that waits. It does not unwind, but tells how it ended.
+pub(crate) type Work = Box<dyn FnOnce() -> Result<(), Payload> + Send>;
+
+/// What is asked for.
+pub(crate) struct Request {
+    pub(crate) work: Work,
+    pub(crate) order: Order,
+    /// The worker that is to do it.
+    pub(crate) pool: PoolRef,
+    pub(crate) index: usize,
+    pub(crate) place: Place,
+    /// Does nobody join it? Then the pool hears of a panic.
+    pub(crate) detached: bool,
+}
 
 struct Job {
-    work: Work,
+    request: Request,
     origin: Origin,
-    place: Place,
-    pool: Arc<Pool>,
-    index: usize,
 }
 
 /// See the module's documentation.
@@ -173,20 +182,20 @@ impl Finish {
         self.run_one() || self.outer.is_some_and(|outer| unsafe { outer.as_ref() }.run_any())
     }
 
-    /// Spawns a job on the worker of this number. The work was allocated before; what it holds lives until the finish
-    /// has closed, and so does the finish.
-    pub(crate) fn spawn(&self, order: Order, pool: &Arc<Pool>, index: usize, place: Place, work: Work) {
+    /// Spawns a job. Its work was allocated before; what it holds lives until the finish has closed, and so does the
+    /// finish.
+    pub(crate) fn spawn(&self, request: Request) {
         let on_thread = self.thread == thread::current().id();
         let innermost = on_thread
             && local::with(|local| local.finish.get()).is_some_and(|top| ptr::eq(top.as_ptr(), self));
         if !self.scope {
             tasks::detach();
         }
-        let at_once = innermost && !pool.is_current();
+        let at_once = innermost && !request.pool.is_current();
         let origin = if at_once {
             Origin::Unknown
         } else if innermost {
-            Origin::Started(tasks::start(Kind::Async, place, self.high))
+            Origin::Started(tasks::start(Kind::Async, request.place, self.high))
         } else if on_thread {
             let promise = events::promise_new();
             events::promise_set(promise);
@@ -194,22 +203,27 @@ impl Finish {
         } else {
             Origin::Unknown
         };
-        let job = Job { work, origin, place, pool: Arc::clone(pool), index };
+        let job = Job { request, origin };
         if at_once {
             self.run(job);
         } else {
-            self.queue().push(order, job);
+            self.queue().push(job);
         }
     }
 
     fn run(&self, job: Job) {
-        let Job { work, origin, place, pool, index } = job;
+        let Job { request: Request { work, pool, index, place, detached, .. }, origin } = job;
         let before = local::with(|local| local.finish.replace(Some(NonNull::from(self))));
         let seat = Seat::take(Some(Worker::of(&pool, index)));
         let mut work = Some(work);
         let mut body = || {
-            if let Some(work) = work.take() {
-                work();
+            match work.take().map_or(Ok(()), |work| work()) {
+                Err(payload) if detached => pool.handlers.panicked(payload),
+                Err(payload) => self.panicked(payload),
+                Ok(()) => {}
+            }
+            if detached {
+                pool.job_ended();
             }
         };
         match origin {
@@ -261,10 +275,10 @@ impl Call {
     }
 
     /// Spawns a job that nobody joins, from inside of this call.
-    pub(crate) fn spawn(&self, order: Order, pool: &Arc<Pool>, index: usize, place: Place, work: Work) {
+    pub(crate) fn spawn(&self, request: Request) {
         if let Some(finish) = local::with(|local| local.finish.get()) {
             // SAFETY: it is the innermost open finish of this thread, which does not close meanwhile.
-            unsafe { finish.as_ref() }.spawn(order, pool, index, place, work);
+            unsafe { finish.as_ref() }.spawn(request);
         }
     }
 }

@@ -6,11 +6,10 @@
 use std::cell::Cell;
 use std::mem::ManuallyDrop;
 use std::ptr::{self, NonNull};
-use std::sync::Arc;
 
 use crate::events::Task;
 use crate::finish::Finish;
-use crate::pool::Pool;
+use crate::pool::{Pool, PoolRef};
 
 /// The worker thread that real rayon would be on.
 #[derive(Clone, Copy)]
@@ -22,18 +21,14 @@ pub(crate) struct Worker {
 
 impl Worker {
     /// The worker of a pool.
-    pub(crate) fn of(pool: &Arc<Pool>, index: usize) -> Worker {
-        // SAFETY: no `Arc` is null.
-        Worker { pool: unsafe { NonNull::new_unchecked(Arc::as_ptr(pool).cast_mut()) }, index }
+    pub(crate) fn of(pool: &PoolRef, index: usize) -> Worker {
+        Worker { pool: pool.as_ptr(), index }
     }
 
     /// Its pool.
-    pub(crate) fn pool(self) -> Arc<Pool> {
-        // SAFETY: the pointer comes from an `Arc`, in `of`, whose pool lives as long as the worker is set.
-        unsafe {
-            Arc::increment_strong_count(self.pool.as_ptr());
-            Arc::from_raw(self.pool.as_ptr())
-        }
+    pub(crate) fn pool(self) -> PoolRef {
+        // SAFETY: the pointer comes from a reference, in `of`, and its pool lives as long as the worker is set.
+        unsafe { PoolRef::from_ptr(self.pool) }
     }
 }
 
@@ -95,7 +90,7 @@ impl Drop for Seat {
 }
 
 /// This thread is the first worker of `pool` for good, as in rayon. The pool then lives for good too.
-pub(crate) fn stay(pool: &Arc<Pool>) {
-    let pool = ManuallyDrop::new(Arc::clone(pool));
+pub(crate) fn stay(pool: &PoolRef) {
+    let pool = ManuallyDrop::new(pool.clone());
     with(|local| local.worker.set(Some(Worker::of(&pool, 0))));
 }

@@ -8,14 +8,16 @@
 
 use std::error::Error;
 use std::fmt;
-use std::mem;
-use std::ops::Range;
+use std::mem::{self, ManuallyDrop};
+use std::ops::{Deref, Range};
 use std::panic::resume_unwind;
-use std::sync::{Arc, OnceLock};
+use std::ptr::NonNull;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::broadcast::{self, BroadcastContext};
 use crate::builder::{ThreadPoolBuildError, ThreadPoolBuilder};
 use crate::crew::Crew;
+use crate::events;
 use crate::finish::{Call, Order};
 use crate::local::{self, Seat, Worker};
 use crate::scope::{self, Scope, ScopeFifo, scope, scope_fifo};
@@ -66,14 +68,66 @@ pub(crate) struct Pool {
     pub(crate) handlers: Arc<Handlers>,
     /// Its threads, if the program has started some. They call the handlers themselves.
     crew: Crew,
+    /// Promises of jobs that nobody has joined, set at their ends. The pool outlives its jobs, and so comes after them.
+    ended: Mutex<Vec<u64>>,
 }
 
-static GLOBAL: OnceLock<Arc<Pool>> = OnceLock::new();
+/// A handle to a pool. To count them is not the program's business, and so done in this crate, which has no hooks.
+pub(crate) struct PoolRef(ManuallyDrop<Arc<Pool>>);
+
+impl PoolRef {
+    fn new(pool: Pool) -> PoolRef {
+        PoolRef(ManuallyDrop::new(Arc::new(pool)))
+    }
+
+    pub(crate) fn as_ptr(&self) -> NonNull<Pool> {
+        // SAFETY: no `Arc` is null.
+        unsafe { NonNull::new_unchecked(Arc::as_ptr(&self.0).cast_mut()) }
+    }
+
+    /// One more handle.
+    ///
+    /// # Safety
+    /// The pointer comes from [`PoolRef::as_ptr`], and the pool lives.
+    pub(crate) unsafe fn from_ptr(pool: NonNull<Pool>) -> PoolRef {
+        // SAFETY: the caller's promise.
+        let pool = unsafe {
+            Arc::increment_strong_count(pool.as_ptr());
+            Arc::from_raw(pool.as_ptr())
+        };
+        PoolRef(ManuallyDrop::new(pool))
+    }
+}
+
+impl Clone for PoolRef {
+    #[inline(never)]
+    fn clone(&self) -> PoolRef {
+        PoolRef(self.0.clone())
+    }
+}
+
+impl Drop for PoolRef {
+    #[inline(never)]
+    fn drop(&mut self) {
+        // SAFETY: nobody uses it again.
+        unsafe { ManuallyDrop::drop(&mut self.0) };
+    }
+}
+
+impl Deref for PoolRef {
+    type Target = Pool;
+
+    fn deref(&self) -> &Pool {
+        &self.0
+    }
+}
+
+static GLOBAL: OnceLock<PoolRef> = OnceLock::new();
 
 impl Pool {
     /// A pool, whose threads have been started if there are any.
-    pub(crate) fn new(threads: Range<usize>, handlers: Arc<Handlers>, crew: Crew) -> Arc<Pool> {
-        let pool = Arc::new(Pool { threads, handlers, crew });
+    pub(crate) fn start(threads: Range<usize>, handlers: Arc<Handlers>, crew: Crew) -> PoolRef {
+        let pool = PoolRef::new(Pool { threads, handlers, crew, ended: Mutex::default() });
         if pool.crew.is_empty() {
             for index in pool.threads.clone() {
                 let _seat = Seat::take(Some(Worker::of(&pool, index)));
@@ -84,7 +138,7 @@ impl Pool {
     }
 
     /// The global pool, built if there is none.
-    pub(crate) fn global() -> &'static Arc<Pool> {
+    pub(crate) fn global() -> &'static PoolRef {
         // A builder that nothing was asked of cannot fail.
         let build = || ThreadPoolBuilder::new().into_pool().unwrap_or_else(|error| unreachable!("{error}"));
         GLOBAL.get_or_init(build)
@@ -92,7 +146,7 @@ impl Pool {
 
     /// Builds the global pool, unless there is one.
     pub(crate) fn set_global(
-        build: impl FnOnce() -> Result<Arc<Pool>, ThreadPoolBuildError>,
+        build: impl FnOnce() -> Result<PoolRef, ThreadPoolBuildError>,
     ) -> Result<(), ThreadPoolBuildError> {
         if GLOBAL.get().is_some() {
             return Err(ThreadPoolBuildError::global_exists());
@@ -101,8 +155,8 @@ impl Pool {
     }
 
     /// The pool that this thread is in, or the global one.
-    pub(crate) fn current() -> Arc<Pool> {
-        local::worker().map_or_else(|| Arc::clone(Pool::global()), Worker::pool)
+    pub(crate) fn current() -> PoolRef {
+        local::worker().map_or_else(|| Pool::global().clone(), Worker::pool)
     }
 
     /// Is this thread one of the pool's?
@@ -119,9 +173,21 @@ impl Pool {
         std::ptr::from_ref(self).addr()
     }
 
+    /// A job that nobody joins has ended.
+    pub(crate) fn job_ended(&self) {
+        let global = GLOBAL.get().is_some_and(|global| std::ptr::eq(&**global, self));
+        if !global {
+            let promise = events::promise_new();
+            events::promise_set(promise);
+            self.ended.lock().unwrap_or_else(PoisonError::into_inner).push(promise);
+        }
+    }
+}
+
+impl PoolRef {
     /// Does something in the pool. It must not unwind.
     #[inline(never)]
-    pub(crate) fn run(self: &Arc<Pool>, body: &mut (dyn FnMut() + Send)) {
+    pub(crate) fn run(&self, body: &mut (dyn FnMut() + Send)) {
         let mut body = || {
             let index = local::index_in(self).unwrap_or(0);
             let _seat = Seat::take(Some(Worker::of(self, index)));
@@ -138,6 +204,9 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
+        for promise in self.ended.get_mut().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            events::promise_get(promise);
+        }
         if self.crew.is_empty() {
             for index in self.threads.clone() {
                 self.handlers.exit(index);
@@ -157,7 +226,7 @@ pub(crate) fn sit_down() -> Option<Seat> {
 
 /// A pool of threads, in name.
 pub struct ThreadPool {
-    pub(crate) pool: Arc<Pool>,
+    pub(crate) pool: PoolRef,
 }
 
 impl ThreadPool {
@@ -247,7 +316,7 @@ impl ThreadPool {
     where
         OP: FnOnce(&Scope<'scope>) -> R,
     {
-        scope::in_place(Arc::clone(&self.pool), op)
+        scope::in_place(self.pool.clone(), op)
     }
 
     /// The same, with jobs run in the order in which they were spawned.
@@ -256,7 +325,7 @@ impl ThreadPool {
     where
         OP: FnOnce(&ScopeFifo<'scope>) -> R,
     {
-        scope::in_place_fifo(Arc::clone(&self.pool), op)
+        scope::in_place_fifo(self.pool.clone(), op)
     }
 
     /// [`spawn`](crate::spawn()) in the pool.
@@ -265,7 +334,7 @@ impl ThreadPool {
     where
         OP: FnOnce() + Send + 'static,
     {
-        spawn::spawn_in(&self.pool, Order::Lifo, op);
+        spawn::spawn_in(self.pool.clone(), Order::Lifo, op);
     }
 
     /// [`spawn_fifo`](crate::spawn_fifo()) in the pool.
@@ -274,7 +343,7 @@ impl ThreadPool {
     where
         OP: FnOnce() + Send + 'static,
     {
-        spawn::spawn_in(&self.pool, Order::Fifo, op);
+        spawn::spawn_in(self.pool.clone(), Order::Fifo, op);
     }
 
     /// Spawns `op` once for every thread.

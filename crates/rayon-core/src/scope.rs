@@ -8,18 +8,18 @@ use std::sync::Arc;
 
 use crate::broadcast::BroadcastContext;
 use crate::events::{Kind, Place};
-use crate::finish::{Call, Finish, Order, Work};
-use crate::pool::{Pool, sit_down};
+use crate::finish::{Call, Finish, Order, Request, Work};
+use crate::pool::{Pool, PoolRef, sit_down};
 use crate::stack::here;
 use crate::tasks;
-use crate::unwind::{bind, halt};
+use crate::unwind::{Payload, bind, halt};
 
 /// What is common to both kinds of scopes.
 struct Base<'scope> {
     finish: Finish,
     /// That of its jobs.
     order: Order,
-    pool: Arc<Pool>,
+    pool: PoolRef,
     /// Invariant, `Send` and `Sync`: a scope may not be taken for one with another lifetime.
     #[allow(clippy::type_complexity)]
     marker: PhantomData<Box<dyn FnOnce(&Scope<'scope>) + Send + Sync + 'scope>>,
@@ -79,11 +79,12 @@ where
 
 #[track_caller]
 #[cfg_attr(dagsan, sanitize(thread = "off"))]
-pub(crate) fn in_place<'scope, R>(pool: Arc<Pool>, op: impl FnOnce(&Scope<'scope>) -> R) -> R {
+pub(crate) fn in_place<'scope, R>(pool: PoolRef, op: impl FnOnce(&Scope<'scope>) -> R) -> R {
     let call = Call::begin(here!());
     let scope = Scope(Base::new(pool, Order::Lifo, here!()));
+    let (mut body, mut result) = (Some(bind(op, &scope)), None);
     scope.0.finish.open();
-    let result = scope.0.body(Location::caller(), bind(op, &scope));
+    tasks::run(Kind::Async, Location::caller(), &mut || result = body.take().map(halt));
     scope.0.finish.close();
     drop(call);
     scope.0.end(result)
@@ -91,53 +92,46 @@ pub(crate) fn in_place<'scope, R>(pool: Arc<Pool>, op: impl FnOnce(&Scope<'scope
 
 #[track_caller]
 #[cfg_attr(dagsan, sanitize(thread = "off"))]
-pub(crate) fn in_place_fifo<'scope, R>(pool: Arc<Pool>, op: impl FnOnce(&ScopeFifo<'scope>) -> R) -> R {
+pub(crate) fn in_place_fifo<'scope, R>(pool: PoolRef, op: impl FnOnce(&ScopeFifo<'scope>) -> R) -> R {
     let call = Call::begin(here!());
     let scope = ScopeFifo(Base::new(pool, Order::Fifo, here!()));
+    let (mut body, mut result) = (Some(bind(op, &scope)), None);
     scope.0.finish.open();
-    let result = scope.0.body(Location::caller(), bind(op, &scope));
+    tasks::run(Kind::Async, Location::caller(), &mut || result = body.take().map(halt));
     scope.0.finish.close();
     drop(call);
     scope.0.end(result)
 }
 
 impl<'scope> Base<'scope> {
-    fn new(pool: Arc<Pool>, order: Order, high: usize) -> Base<'scope> {
+    fn new(pool: PoolRef, order: Order, high: usize) -> Base<'scope> {
         Base { finish: Finish::of_scope(high), order, pool, marker: PhantomData }
     }
 
-    /// Runs the body as a task.
+    /// The result of the body, unless there was a panic: the body's, or else the first of a job.
     #[cfg_attr(dagsan, sanitize(thread = "off"))]
-    fn body<R>(&self, place: Place, body: impl FnOnce() -> R) -> Option<R> {
-        let (mut body, mut result) = (Some(body), None);
-        tasks::run(Kind::Async, place, &mut || result = body.take().and_then(|body| self.caught(body)));
-        result
-    }
-
-    /// The result, unless there was a panic.
-    #[cfg_attr(dagsan, sanitize(thread = "off"))]
-    fn end<R>(&self, result: Option<R>) -> R {
-        match (self.finish.take_panic(), result) {
-            (Some(payload), _) => resume_unwind(payload),
-            (None, Some(result)) => result,
+    fn end<R>(&self, result: Option<Result<R, Payload>>) -> R {
+        match (result, self.finish.take_panic()) {
+            (Some(Ok(result)), None) => result,
+            (Some(Err(payload)), _) | (_, Some(payload)) => resume_unwind(payload),
             (None, None) => unreachable!("the body has run"),
         }
     }
 
-    /// Keeps the panic of a task.
-    #[cfg_attr(dagsan, sanitize(thread = "off"))]
-    fn caught<R>(&self, body: impl FnOnce() -> R) -> Option<R> {
-        halt(body).map_err(|payload| self.finish.panicked(payload)).ok()
-    }
-
-    fn spawn<'job>(&self, index: usize, place: Place, work: Box<dyn FnOnce() + Send + 'job>)
-    where
+    fn spawn<'job>(
+        &self,
+        index: usize,
+        place: Place,
+        work: Box<dyn FnOnce() -> Result<(), Payload> + Send + 'job>,
+    ) where
         'scope: 'job,
     {
         // SAFETY: the lifetime alone changes. The finish runs the job before it closes, which is before `scope`
         // returns: within `'scope`, and while the scope that the job points to is there.
-        let work = unsafe { mem::transmute::<Box<dyn FnOnce() + Send + 'job>, Work>(work) };
-        self.finish.spawn(self.order, &self.pool, index, place, work);
+        let work =
+            unsafe { mem::transmute::<Box<dyn FnOnce() -> Result<(), Payload> + Send + 'job>, Work>(work) };
+        let pool = self.pool.clone();
+        self.finish.spawn(Request { work, order: self.order, pool, index, place, detached: false });
     }
 
     fn debug(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -152,8 +146,7 @@ impl<'scope> Scope<'scope> {
     where
         BODY: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
-        let work = Box::new(move || _ = self.0.caught(|| body(self)));
-        self.0.spawn(0, Location::caller(), work);
+        self.0.spawn(0, Location::caller(), Box::new(move || halt(bind(body, self))));
     }
 
     /// Spawns a job for every thread of the pool.
@@ -166,7 +159,7 @@ impl<'scope> Scope<'scope> {
         for index in 0..self.0.pool.threads() {
             let body = Arc::clone(&body);
             let run = move || body(self, BroadcastContext::new(&self.0.pool, index));
-            self.0.spawn(index, Location::caller(), Box::new(move || _ = self.0.caught(run)));
+            self.0.spawn(index, Location::caller(), Box::new(move || halt(run)));
         }
     }
 }
@@ -178,8 +171,7 @@ impl<'scope> ScopeFifo<'scope> {
     where
         BODY: FnOnce(&ScopeFifo<'scope>) + Send + 'scope,
     {
-        let work = Box::new(move || _ = self.0.caught(|| body(self)));
-        self.0.spawn(0, Location::caller(), work);
+        self.0.spawn(0, Location::caller(), Box::new(move || halt(bind(body, self))));
     }
 
     /// Spawns a job for every thread of the pool.
@@ -192,7 +184,7 @@ impl<'scope> ScopeFifo<'scope> {
         for index in 0..self.0.pool.threads() {
             let body = Arc::clone(&body);
             let run = move || body(self, BroadcastContext::new(&self.0.pool, index));
-            self.0.spawn(index, Location::caller(), Box::new(move || _ = self.0.caught(run)));
+            self.0.spawn(index, Location::caller(), Box::new(move || halt(run)));
         }
     }
 }

@@ -1,10 +1,9 @@
 //! [`spawn`]: jobs that nobody joins.
 
 use std::panic::Location;
-use std::sync::Arc;
 
-use crate::finish::{Call, Order};
-use crate::pool::Pool;
+use crate::finish::{Call, Order, Request};
+use crate::pool::{Pool, PoolRef};
 use crate::stack::here;
 use crate::unwind::halt;
 
@@ -14,7 +13,7 @@ pub fn spawn<F>(func: F)
 where
     F: FnOnce() + Send + 'static,
 {
-    spawn_in(&Pool::current(), Order::Lifo, func);
+    spawn_in(Pool::current(), Order::Lifo, func);
 }
 
 /// The same, with jobs that are run in the order in which they were spawned.
@@ -23,16 +22,12 @@ pub fn spawn_fifo<F>(func: F)
 where
     F: FnOnce() + Send + 'static,
 {
-    spawn_in(&Pool::current(), Order::Fifo, func);
+    spawn_in(Pool::current(), Order::Fifo, func);
 }
 
 #[track_caller]
-pub(crate) fn spawn_in<F: FnOnce() + Send + 'static>(pool: &Arc<Pool>, order: Order, func: F) {
-    let handlers = Arc::clone(&pool.handlers);
-    let work = Box::new(move || {
-        if let Err(payload) = halt(func) {
-            handlers.panicked(payload);
-        }
-    });
-    Call::begin(here!()).spawn(order, pool, 0, Location::caller(), work);
+pub(crate) fn spawn_in<F: FnOnce() + Send + 'static>(pool: PoolRef, order: Order, func: F) {
+    let work = Box::new(move || halt(func));
+    let request = Request { work, order, pool, index: 0, place: Location::caller(), detached: true };
+    Call::begin(here!()).spawn(request);
 }

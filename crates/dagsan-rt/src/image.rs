@@ -17,7 +17,9 @@ pub struct Image {
 impl Image {
     /// The image of this program.
     pub fn of_program() -> Image {
-        let mut image = Image { bias: 0, range: usize::MAX..0, thread_locals: 0 };
+        // Begins empty, and grows.
+        let range = Range { start: usize::MAX, end: 0 };
+        let mut image = Image { bias: 0, range, thread_locals: 0 };
         // SAFETY: the callback gets the pointer it is given here, while `image` is alive.
         unsafe { libc::dl_iterate_phdr(Some(first_object), (&raw mut image).cast()) };
         image

@@ -42,7 +42,7 @@ pub fn this_thread() -> usize {
     let pointer: usize;
     // SAFETY: the x86-64 ABI keeps the thread pointer at fs:0.
     unsafe {
-        std::arch::asm!("mov {}, fs:0", out(reg) pointer, options(nostack, readonly, preserves_flags, pure))
+        std::arch::asm!("mov {}, fs:0", out(reg) pointer, options(nostack, readonly, preserves_flags, pure));
     };
     pointer
 }

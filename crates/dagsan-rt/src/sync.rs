@@ -366,9 +366,9 @@ impl Session {
         let task = self.tasks.current();
         if order.acquire {
             let loaded = std::mem::take(&mut self.sync.loaded);
-            let (mine, others) = loaded.into_iter().partition(|(by, _)| *by == task);
+            let (mine, others): (VecDeque<_>, _) = loaded.into_iter().partition(|(by, _)| *by == task);
             self.sync.loaded = others;
-            for (_, address) in VecDeque::<(TaskId, usize)>::from(mine) {
+            for (_, address) in mine {
                 self.acquire(address, Order { acquire: true, release: false }, task);
             }
         }

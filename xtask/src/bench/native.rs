@@ -19,7 +19,6 @@ use dagsan_findings::{End, FINDINGS_FILE, Findings};
 use indicatif::ProgressBar;
 
 pub use builds::{cargo_dagsan, succeed, target_directory};
-pub use process::Ended;
 
 use builds::Build;
 use table::Row;
@@ -72,7 +71,8 @@ pub fn run(root: &Path, args: &Args) -> Result<()> {
 /// The kernels of the program, and their sizes.
 fn list(program: &Path) -> Result<Vec<(String, u64)>> {
     let ended = process::run(Command::new(program).arg("list"))?;
-    let kernel = |line: &str| Some((line.split_once(' ')?.0.to_owned(), line.split_once(' ')?.1.parse().ok()?));
+    let kernel =
+        |line: &str| Some((line.split_once(' ')?.0.to_owned(), line.split_once(' ')?.1.parse().ok()?));
     ended.stdout.lines().map(|line| kernel(line).with_context(|| format!("not a kernel: {line}"))).collect()
 }
 

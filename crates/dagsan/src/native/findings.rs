@@ -23,6 +23,8 @@ const KEPT: usize = 100;
 /// What the variable says to the command. The runtime checks it, and says what is wrong with it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Options {
+    /// The runtime prints its options, and the program does not run.
+    pub help: bool,
     pub format: Option<Format>,
     pub color: Option<String>,
 }
@@ -34,8 +36,9 @@ impl Options {
 
     fn parse(text: &str) -> Options {
         let mut options = Options::default();
-        for (key, value) in text.split(':').filter_map(|pair| pair.split_once('=')) {
+        for (key, value) in text.split([':', ' ', ',']).filter_map(|pair| pair.split_once('=')) {
             match key {
+                "help" => options.help = matches!(value, "1" | "true" | "yes" | "on"),
                 "format" => options.format = Format::from_str(value, false).ok(),
                 "color" => options.color = Some(value.to_owned()),
                 _ => {}
@@ -109,7 +112,10 @@ mod tests {
     #[test]
     fn options_of_the_runtime_are_passed_over() {
         let options = Options::parse("stacks=1:format=json::color=never");
-        assert_eq!(options, Options { format: Some(Format::Json), color: Some("never".to_owned()) });
+        assert_eq!(
+            options,
+            Options { help: false, format: Some(Format::Json), color: Some("never".to_owned()) }
+        );
         assert_eq!(Options::parse("format=loud"), Options::default());
     }
 

@@ -20,8 +20,14 @@ pub fn run(session: &Session, program: &[OsString]) -> Result<u8> {
     let (executable, arguments) = program.split_first().context("there is no program to run")?;
     let path = std::path::absolute(executable).context("cannot tell the current directory")?;
     let is_libtest = wrapper::libtest_mark(&path).exists();
-    let code = if !path.starts_with(&session.programs) {
-        run_unchecked(session, executable, arguments)?
+    let code = if findings::Options::from_environment().help {
+        run_without_findings(session, executable, arguments)?
+    } else if !path.starts_with(&session.programs) {
+        if !session.quiet {
+            let name = executable.display();
+            status::note(&session.color, &format!("{name} is not checked: macros run in the compiler"));
+        }
+        run_without_findings(session, executable, arguments)?
     } else if session.action == Action::Test && is_libtest {
         harness::run(session, executable, arguments)?
     } else {
@@ -43,14 +49,9 @@ pub fn run_whole(session: &Session, executable: &OsStr, arguments: &[OsString]) 
     Ok(outcome.code)
 }
 
-/// Runs a program that was compiled for the host, without hooks: tests of a crate of macros.
-fn run_unchecked(session: &Session, executable: &OsStr, arguments: &[OsString]) -> Result<u8> {
-    if !session.quiet {
-        status::note(
-            &session.color,
-            &format!("{} is not checked: macros run in the compiler", executable.display()),
-        );
-    }
+/// Runs a program that tells nothing: it was compiled for the host, without hooks (tests of a crate of macros), or was
+/// asked for the options of the runtime.
+fn run_without_findings(session: &Session, executable: &OsStr, arguments: &[OsString]) -> Result<u8> {
     let file = findings::file(&session.findings, executable);
     let mut command = command(session, executable, &file);
     let status = command.args(arguments).status();

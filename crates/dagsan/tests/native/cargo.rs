@@ -79,6 +79,20 @@ fn a_program_without_races_keeps_its_exit_code() {
     .assert_eq(&normalised(&ran.stderr));
 }
 
+#[test]
+fn the_options_of_the_runtime_are_listed_instead_of_a_run() {
+    let _built = &*EXAMPLES;
+    let arguments = ["run", "--quiet", "--bin", "missing_get"];
+    let mut command = cargo_dagsan(&workspace("examples/native"), &arguments);
+    let ran = run(command.env("DAGSAN_OPTIONS", "help=1"));
+    assert_eq!(ran.code, 0);
+    assert!(
+        ran.stderr.starts_with("DAGSAN_OPTIONS is a list") && !ran.stderr.contains("warning"),
+        "{}",
+        ran.stderr
+    );
+}
+
 /// The keys of an object, sorted.
 fn keys(value: &Value) -> Vec<&str> {
     let mut keys: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
@@ -118,10 +132,10 @@ fn reports_go_to_a_file_if_one_is_named() {
 fn the_package_is_left_as_it_was() {
     let files = ["examples/native/Cargo.toml", "examples/native/Cargo.lock"].map(workspace);
     let read = || files.each_ref().map(|file| fs::read_to_string(file).unwrap());
-    let before = read();
+    let target = workspace("examples/native/target");
+    let before = (read(), target.exists());
     run_example(&[], "missing_get_fixed");
-    assert_eq!(before, read());
-    assert!(!workspace("examples/native/target").exists());
+    assert_eq!(before, (read(), target.exists()));
 }
 
 /// Prints what it was compiled with and what it sees.

@@ -5,6 +5,7 @@
 mod bench;
 mod fuzz;
 mod judge;
+mod rayon;
 mod test;
 mod tidy;
 
@@ -39,6 +40,10 @@ enum Task {
     FuzzNative(fuzz::native::Args),
     /// Run one program and show what every engine and the oracle say of it
     Judge(judge::Args),
+    /// Run rayon's own tests on the drop-in for rayon-core, without and under DagSan
+    RayonSuite(rayon::suite::Args),
+    /// Run the tests of well-known crates that use rayon under DagSan
+    RayonCrates(rayon::crates::Args),
     /// Check what compilers do not: file heads and lengths, leftovers, links, pages of engines
     Tidy,
 }
@@ -64,6 +69,8 @@ fn run(task: Task) -> Result<()> {
         Task::FuzzLanguage(args) => fuzz::language::run(&args),
         Task::FuzzNative(args) => fuzz::native::run(&root, &args),
         Task::Judge(args) => judge::run(&args),
+        Task::RayonSuite(args) => rayon::suite::run(&root, &args),
+        Task::RayonCrates(args) => rayon::crates::run(&root, &args),
         Task::Tidy => tidy::run(&root),
     }
 }

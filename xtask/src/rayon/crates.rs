@@ -1,0 +1,130 @@
+//! `cargo xtask rayon-crates`: the test suites of well-known crates that use rayon, plainly and under `cargo dagsan test`.
+//!
+//! Prints the table of docs/rayon.md. The times are those of the tests alone: everything is built before.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::bench::native::{cargo_dagsan, target_directory};
+use crate::rayon::Scratch;
+
+/// Options of `rayon-crates`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Only crates whose name contains this
+    #[arg(long = "crate", default_value = "")]
+    name: String,
+}
+
+/// A crate, and the tests of it that use rayon.
+struct Subject {
+    name: &'static str,
+    version: &'static str,
+    kind: &'static str,
+    arguments: &'static [&'static str],
+}
+
+const SUBJECTS: [Subject; 0] = [];
+
+/// How a test suite went.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Outcome {
+    passed: u64,
+    failed: u64,
+    racy: u64,
+    /// Of those that passed, how many had tasks.
+    with_tasks: u64,
+}
+
+/// Runs them all, and prints a row for each.
+pub fn run(root: &Path, args: &Args) -> Result<()> {
+    let scratch = Scratch::new(root, "crates")?;
+    let wanted: Vec<&Subject> = SUBJECTS.iter().filter(|subject| subject.name.contains(&args.name)).collect();
+    ensure!(!wanted.is_empty(), "no crate of the list is called {}", args.name);
+    let versions: Vec<(&str, &str)> = wanted.iter().map(|subject| (subject.name, subject.version)).collect();
+    let vendored = scratch.vendor(&versions)?;
+    let dagsan = cargo_dagsan(root)?;
+    println!(
+        "| crate | kind | tests | with tasks | verdict | plain | DagSan |\n|---|---|---|---|---|---|---|"
+    );
+    for subject in wanted {
+        let package = scratch.package(&vendored, subject.name, subject.version)?;
+        let cargo = || Command::new("cargo");
+        let (_, plain_time) = test(root, &package, subject, cargo)?;
+        let (found, time) = test(root, &package, subject, || Command::new(&dagsan))?;
+        let verdict = match (found.racy, found.failed) {
+            (0, 0) => "race-free".to_owned(),
+            (racy, failed) => format!("{racy} racy, {failed} failed"),
+        };
+        println!(
+            "| {} {} | {} | {} | {} | {verdict} | {plain_time:.1} s | {time:.1} s |",
+            subject.name,
+            subject.version,
+            subject.kind,
+            found.passed + found.failed + found.racy,
+            found.with_tasks,
+        );
+    }
+    Ok(())
+}
+
+/// Builds the tests, runs them, and takes the time of the latter.
+fn test(
+    root: &Path,
+    package: &Path,
+    subject: &Subject,
+    cargo: impl Fn() -> Command,
+) -> Result<(Outcome, f64)> {
+    let command = |arguments: &[&str]| {
+        let mut command = cargo();
+        command
+            .arg("test")
+            .args(arguments)
+            .args(subject.arguments)
+            .current_dir(package)
+            .env_remove("RUSTFLAGS");
+        command.env("CARGO_TARGET_DIR", target_directory(root).join("rayon").join("build"));
+        command.env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
+        command.output().with_context(|| format!("cannot start cargo for {}", subject.name))
+    };
+    let built = command(&["--no-run"])?;
+    let name = subject.name;
+    ensure!(built.status.success(), "{name} does not build:\n{}", String::from_utf8_lossy(&built.stderr));
+    let start = Instant::now();
+    let output = command(&["--no-fail-fast"])?;
+    let time = start.elapsed().as_secs_f64();
+    Ok((read(&String::from_utf8_lossy(&output.stdout)), time))
+}
+
+/// Adds up what the test binaries say at their ends.
+fn read(output: &str) -> Outcome {
+    let mut outcome = Outcome::default();
+    for line in output.lines().filter(|line| line.starts_with("test result: ")) {
+        let number = |after: &str| {
+            let before = line.split(after).next().unwrap_or_default();
+            let digits = before.rsplit(' ').next().unwrap_or_default();
+            if line.contains(after) { digits.parse().unwrap_or(0) } else { 0 }
+        };
+        outcome.passed += number(" passed;");
+        outcome.failed += number(" failed;");
+        outcome.racy += number(" racy;");
+        outcome.with_tasks += number(" of ");
+    }
+    outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_of_several_binaries_are_added_up() {
+        let output = "test a ... ok\n\
+            test result: ok. 214 passed; 1 failed; 2 racy; 0 deadlocked; 1 ignored; race-free with tasks: 163 of 214 passed\n\
+            test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n";
+        assert_eq!(read(output), Outcome { passed: 216, failed: 1, racy: 2, with_tasks: 163 });
+    }
+}

@@ -49,3 +49,6 @@ pub use self::scope::{Scope, in_place_scope, scope};
 pub use self::scope::{ScopeFifo, in_place_scope_fifo, scope_fifo};
 pub use self::spawn::{spawn, spawn_fifo};
 pub use self::split::FnContext;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,181 @@
+//! What DagSan is told, call by call, and what programs see.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::mpsc::channel;
+
+use crate::events::Call::{
+    FinishBegin, FinishEnd, FrameBegin, FrameEnd, PromiseGet, PromiseSet, Resume, Spawn, Sync, TaskEnd,
+};
+use crate::events::Kind::{self, Async};
+use crate::events::calls_of;
+use crate::{ThreadPool, ThreadPoolBuilder, Yield, join, scope, scope_fifo, spawn};
+
+fn pool(threads: usize) -> ThreadPool {
+    ThreadPoolBuilder::new().num_threads(threads).build().unwrap()
+}
+
+/// The message of a panic with a text.
+fn message(program: impl FnOnce()) -> &'static str {
+    *catch_unwind(AssertUnwindSafe(program)).unwrap_err().downcast::<&'static str>().unwrap()
+}
+
+#[test]
+fn the_first_of_a_join_is_a_task_and_the_second_is_not() {
+    let calls = calls_of(|| _ = join(|| (), || ()));
+    let expected = [FrameBegin, Spawn(Kind::Spawn, 1), TaskEnd, Resume(0), Sync, FrameEnd];
+    assert_eq!(calls, expected);
+}
+
+#[test]
+fn jobs_become_tasks_where_they_are_spawned_and_run_when_the_body_has_ended() {
+    let calls = calls_of(|| scope(|s| s.spawn(|_| ())));
+    let body = [FinishBegin, Spawn(Async, 1), Spawn(Async, 2), Resume(1), TaskEnd, Resume(0)];
+    assert_eq!(calls[..6], body);
+    assert_eq!(calls[6..], [Resume(2), TaskEnd, Resume(0), FinishEnd]);
+}
+
+#[test]
+fn a_job_for_an_outer_scope_is_not_joined_by_the_inner_one() {
+    let calls = calls_of(|| scope(|outer| scope(|_| outer.spawn(|_| ()))));
+    let inner_ends = calls.iter().position(|call| *call == FinishEnd).unwrap();
+    let set = calls.iter().position(|call| *call == PromiseSet(1)).unwrap();
+    let got = calls.iter().position(|call| *call == PromiseGet(1)).unwrap();
+    assert!(set < inner_ends && inner_ends < got);
+    // Its task is started by the main task, which holds the outer scope open, and not by the body.
+    assert_eq!(calls[got - 2..got], [Resume(0), Spawn(Async, 3)]);
+}
+
+#[test]
+fn a_job_that_nobody_joins_leaves_the_check_on() {
+    let calls = calls_of(|| spawn(|| ()));
+    assert_eq!(calls, [FrameBegin, Spawn(Async, 1), TaskEnd, Resume(0)]);
+}
+
+#[test]
+fn detached_jobs_of_a_join_keep_the_check_on_after_it() {
+    let calls = calls_of(|| _ = join(|| spawn(|| ()), || ()));
+    let first = [FrameBegin, Spawn(Kind::Spawn, 1), Spawn(Async, 2), Resume(1), TaskEnd, Resume(0)];
+    assert_eq!(calls[..6], first);
+    assert_eq!(calls[6..], [Sync, FrameEnd, FrameBegin, Resume(2), TaskEnd, Resume(0)]);
+}
+
+#[test]
+fn a_pool_comes_after_its_jobs() {
+    let calls = calls_of(|| pool(2).spawn(|| ()));
+    assert_eq!(calls, [FrameBegin, Spawn(Async, 1), PromiseSet(1), TaskEnd, Resume(0), PromiseGet(1)]);
+}
+
+#[test]
+fn a_broadcast_is_a_task_for_each_thread() {
+    let mut results = Vec::new();
+    let calls =
+        calls_of(|| results = pool(3).broadcast(|context| context.index() * 10 + context.num_threads()));
+    assert_eq!(results, [3, 13, 23]);
+    assert_eq!(calls.iter().filter(|call| matches!(call, Spawn(Kind::Spawn, _))).count(), 3);
+    assert_eq!(calls[calls.len() - 2..], [Sync, FrameEnd]);
+}
+
+#[test]
+fn both_of_a_join_are_run_and_the_first_panic_counts() {
+    let ran = Mutex::new(0);
+    let text = message(|| {
+        join(
+            || panic!("a"),
+            || {
+                *ran.lock().unwrap() += 1;
+                panic!("b")
+            },
+        );
+    });
+    assert_eq!((text, *ran.lock().unwrap()), ("a", 1));
+    assert_eq!(message(|| _ = join(|| (), || panic!("b"))), "b");
+}
+
+#[test]
+fn all_of_a_scope_are_run_and_a_panic_is_carried_to_its_end() {
+    let ran = Mutex::new(0);
+    let text = message(|| {
+        scope(|s| {
+            s.spawn(|_| *ran.lock().unwrap() += 1);
+            s.spawn(|_| panic!("job"));
+        });
+    });
+    assert_eq!((text, *ran.lock().unwrap()), ("job", 1));
+    // The thread is fit for more.
+    assert_eq!(join(|| 1, || 2), (1, 2));
+}
+
+#[test]
+fn the_handler_of_a_pool_hears_of_panics_that_nobody_joins() {
+    let (send, receive) = channel();
+    let send = Mutex::new(send);
+    let handler = move |payload: Box<dyn std::any::Any + Send>| {
+        send.lock().unwrap().send(*payload.downcast::<&str>().unwrap()).unwrap();
+    };
+    let pool = ThreadPoolBuilder::new().panic_handler(handler).build().unwrap();
+    pool.spawn(|| panic!("detached"));
+    assert_eq!(receive.recv().unwrap(), "detached");
+}
+
+#[test]
+fn jobs_have_the_order_of_one_worker() {
+    let order = Mutex::new(Vec::new());
+    scope(|s| {
+        (0..3).for_each(|i| {
+            s.spawn({
+                let order = &order;
+                move |_| order.lock().unwrap().push(i)
+            })
+        })
+    });
+    scope_fifo(|s| {
+        (3..6).for_each(|i| {
+            s.spawn_fifo({
+                let order = &order;
+                move |_| order.lock().unwrap().push(i)
+            })
+        })
+    });
+    assert_eq!(*order.lock().unwrap(), [2, 1, 0, 3, 4, 5]);
+}
+
+#[test]
+fn a_job_from_outside_runs_at_once_and_one_from_inside_when_its_worker_yields() {
+    let (send, receive) = channel();
+    let again = send.clone();
+    spawn(move || send.send(1).unwrap());
+    assert_eq!(receive.try_recv(), Ok(1));
+    pool(1).install(move || {
+        spawn(move || again.send(2).unwrap());
+        assert!(receive.try_recv().is_err());
+        assert_eq!(crate::current_thread_has_pending_tasks(), Some(true));
+        assert_eq!(crate::yield_now(), Some(Yield::Executed));
+        assert_eq!(receive.try_recv(), Ok(2));
+        assert_eq!(crate::yield_local(), Some(Yield::Idle));
+    });
+    assert_eq!(crate::yield_now(), None);
+}
+
+#[test]
+fn pools_know_their_threads() {
+    let (outer, inner) = (pool(5), pool(7));
+    assert_eq!((outer.current_num_threads(), outer.current_thread_index()), (5, None));
+    let seen = outer.install(|| {
+        let seen = inner.install(|| (crate::current_num_threads(), outer.current_thread_index()));
+        (crate::current_num_threads(), crate::current_thread_index(), seen)
+    });
+    assert_eq!(seen, (5, Some(0), (7, None)));
+    assert_eq!(crate::current_thread_index(), None);
+}
+
+#[test]
+fn a_pool_whose_threads_the_program_starts_runs_on_the_first() {
+    let name = |thread: crate::ThreadBuilder| thread.run();
+    let seen = ThreadPoolBuilder::new()
+        .num_threads(2)
+        .thread_name(|index| format!("worker {index}"))
+        .build_scoped(name, |pool| pool.install(|| std::thread::current().name().map(str::to_owned)))
+        .unwrap();
+    assert_eq!(seen.as_deref(), Some("worker 0"));
+}

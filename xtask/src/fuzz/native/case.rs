@@ -16,8 +16,8 @@ use dagsan_fuzz::{Class, Outcome, Program, Size, Stmt, generate};
 #[derive(Debug, Clone, Copy)]
 pub struct Run {
     pub engine: &'static Engine,
-    /// Does the runtime heed releases and acquires? Promises and futures have some of their own, which show the same order
-    /// as their events. Without them the events are on trial, and so are engines that know no atomics.
+    /// Does the runtime heed releases and acquires? The handles of futures are counted by atomics, which might show the
+    /// order that events ought to. Without them the events are on trial, and so are engines that know no atomics.
     pub atomics: bool,
 }
 
@@ -67,10 +67,18 @@ impl Case {
         let (outcome, racy) =
             expected(&said).with_context(|| format!("{name}: the core refuses the program"))?;
         let uses = said.constructs();
-        let supports = |engine: &&Engine| uses.iter().all(|&construct| engine.supports(construct));
+        // Whoever knows locks, or atomics, knows atomic accesses.
+        let atomic = said.program.walk().any(|stmt| matches!(stmt, Stmt::Atomic { .. }));
+        let supports = |engine: &&Engine| {
+            let knows_accesses = engine.supports(Construct::Lock) || engine.supports(Construct::Atomic);
+            uses.iter().all(|&construct| engine.supports(construct)) && (knows_accesses || !atomic)
+        };
+        // The handles of futures, and the report of a deadlock, are counted by atomics. Tasks share the report without any
+        // other order, so that the atomics must be heeded there.
+        let counted = outcome.deadlock || uses.contains(&Construct::StructuredFuture);
         let ways = |engine: &'static Engine| {
-            let with = engine.supports(Construct::Atomic) || !implies_atomics(&uses);
-            let without = !uses.contains(&Construct::Atomic) && implies_atomics(&uses);
+            let with = engine.supports(Construct::Atomic) || !counted;
+            let without = counted && !outcome.deadlock && !uses.contains(&Construct::Atomic);
             let run = |atomics| Run { engine, atomics };
             with.then(|| run(true)).into_iter().chain(without.then(|| run(false)))
         };
@@ -130,11 +138,6 @@ impl fmt::Display for Case {
         let ending = if self.outcome.deadlock { "deadlock" } else { "ends" };
         write!(f, "// {ending}; racy bytes: {}", bytes.join(" "))
     }
-}
-
-/// Are there atomics that the program does not speak of? Promises and the handles of futures have some.
-fn implies_atomics(uses: &BTreeSet<Construct>) -> bool {
-    uses.contains(&Construct::Promise) || uses.contains(&Construct::StructuredFuture)
 }
 
 /// Lets some task set another promise than it ought to: then some promise is set twice, and some perhaps never.

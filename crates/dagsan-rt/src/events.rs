@@ -1,4 +1,6 @@
 //! What a task runtime calls: the C interface of the tasks, one line each.
+//!
+//! None is ever inlined: the frame of each tells where that of its caller ends (`session`).
 
 use std::panic::Location as Place;
 use std::sync::atomic::AtomicU64;
@@ -8,41 +10,48 @@ use dagsan_core::{Event, TaskKind};
 use dagsan_findings::{self as findings, ScheduleDependence, ScheduleDependent};
 
 use crate::session::{self, close_scope, open_scope};
+use crate::start::frame;
 use crate::tasks::{self, Handle, Stack};
 
 /// The running task opens a finish.
 #[unsafe(no_mangle)]
+#[inline(never)]
 pub extern "C" fn __dagsan_finish_begin() {
-    open_scope(|task| Event::FinishBegin { task });
+    open_scope(frame(), |task| Event::FinishBegin { task });
 }
 
 /// Its innermost finish ends, and all that was started in it has ended.
 #[unsafe(no_mangle)]
+#[inline(never)]
 pub extern "C" fn __dagsan_finish_end() {
-    close_scope(|task| Event::FinishEnd { task });
+    close_scope(frame(), |task| Event::FinishEnd { task });
 }
 
 /// The running task enters a procedure that spawns.
 #[unsafe(no_mangle)]
+#[inline(never)]
 pub extern "C" fn __dagsan_frame_begin() {
-    open_scope(|task| Event::FrameBegin { task });
+    open_scope(frame(), |task| Event::FrameBegin { task });
 }
 
 /// What the procedure has spawned has ended.
 #[unsafe(no_mangle)]
+#[inline(never)]
 pub extern "C" fn __dagsan_sync() {
-    session::with(|session| session.event(Event::Sync { task: session.tasks.current() }));
+    session::called(frame(), |session| session.event(Event::Sync { task: session.tasks.current() }));
 }
 
 /// The procedure ends.
 #[unsafe(no_mangle)]
+#[inline(never)]
 pub extern "C" fn __dagsan_frame_end() {
-    close_scope(|task| Event::FrameEnd { task });
+    close_scope(frame(), |task| Event::FrameEnd { task });
 }
 
 /// Creates a task and makes it the running one: what follows is on the stack from `low` to `high`. `kind` is 0 for
 /// async, 1 for spawn, 2 for a future.
 #[unsafe(no_mangle)]
+#[inline(never)]
 pub extern "C" fn __dagsan_spawn(
     kind: u32,
     place: &'static Place<'static>,
@@ -54,37 +63,43 @@ pub extern "C" fn __dagsan_spawn(
         1 => TaskKind::Spawn,
         _ => TaskKind::Future,
     };
-    session::with(|session| session.spawn(kind, place, Stack { low, high })).unwrap_or(Handle::MAIN)
+    session::called(frame(), |session| session.spawn(kind, place, Stack { low, high }))
+        .unwrap_or(Handle::MAIN)
 }
 
 /// The running task ends.
 #[unsafe(no_mangle)]
+#[inline(never)]
 pub extern "C" fn __dagsan_task_end() {
-    session::with(session::Session::task_end);
+    session::called(frame(), session::Session::task_end);
 }
 
 /// Another task goes on.
 #[unsafe(no_mangle)]
+#[inline(never)]
 pub extern "C" fn __dagsan_resume(task: Handle) {
-    session::with(|session| session.resume(task));
+    session::called(frame(), |session| session.resume(task));
 }
 
 /// The task that runs outside of all others.
 #[unsafe(no_mangle)]
+#[inline(never)]
 pub extern "C" fn __dagsan_main() -> Handle {
     Handle::MAIN
 }
 
 /// The running task joins a future that has ended.
 #[unsafe(no_mangle)]
+#[inline(never)]
 pub extern "C" fn __dagsan_future_get(future: Handle) {
-    session::with(|session| {
+    session::called(frame(), |session| {
         session.event(Event::FutureGet { task: session.tasks.current(), future: future.task() });
     });
 }
 
 /// A promise comes into being, perhaps while nothing is checked.
 #[unsafe(no_mangle)]
+#[inline(never)]
 pub extern "C" fn __dagsan_promise_new() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     NEXT.fetch_add(1, Relaxed)
@@ -92,44 +107,51 @@ pub extern "C" fn __dagsan_promise_new() -> u64 {
 
 /// The running task sets a promise.
 #[unsafe(no_mangle)]
+#[inline(never)]
 pub extern "C" fn __dagsan_promise_set(promise: u64) {
-    session::with(|session| session.promise_set(promise));
+    session::called(frame(), |session| session.promise_set(promise));
 }
 
 /// The running task gets a promise that has been set.
 #[unsafe(no_mangle)]
+#[inline(never)]
 pub extern "C" fn __dagsan_promise_get(promise: u64) {
-    session::with(|session| session.promise_get(promise));
+    session::called(frame(), |session| session.promise_get(promise));
 }
 
 /// The running task enters an isolated section.
 #[unsafe(no_mangle)]
+#[inline(never)]
 pub extern "C" fn __dagsan_isolated_begin() {
-    session::with(session::Session::isolated_begin);
+    session::called(frame(), session::Session::isolated_begin);
 }
 
 /// It leaves the section.
 #[unsafe(no_mangle)]
+#[inline(never)]
 pub extern "C" fn __dagsan_isolated_end() {
-    session::with(session::Session::isolated_end);
+    session::called(frame(), session::Session::isolated_end);
 }
 
 /// From here on the running task, or one that waits, is on the stack from `low` to `high`.
 #[unsafe(no_mangle)]
+#[inline(never)]
 pub extern "C" fn __dagsan_set_stack(task: Handle, low: usize, high: usize) {
-    session::with(|session| session.tasks.set_stack(task, Stack { low, high }));
+    session::called(frame(), |session| session.tasks.set_stack(task, Stack { low, high }));
 }
 
 /// Parallel iterators are split into about so many pieces, or down to single items (0).
 #[unsafe(no_mangle)]
+#[inline(never)]
 pub extern "C" fn __dagsan_split(pieces: u32) {
-    session::with(|session| session.uses.split = Some(pieces));
+    session::called(frame(), |session| session.uses.split = Some(pieces));
 }
 
 /// The running task asks for something that depends on the schedule: 0 which worker runs it, 1 which items it gets.
 #[unsafe(no_mangle)]
+#[inline(never)]
 pub extern "C" fn __dagsan_schedule_dependent(place: &'static Place<'static>, what: u32) {
-    session::with(|session| {
+    session::called(frame(), |session| {
         let what = match what {
             0 => ScheduleDependent::Worker,
             _ => ScheduleDependent::Bridge,
@@ -159,10 +181,11 @@ pub struct Blocked {
 ///
 /// `blocked` points to `count` entries, whose texts are UTF-8.
 #[unsafe(no_mangle)]
+#[inline(never)]
 pub unsafe extern "C" fn __dagsan_deadlock(blocked: *const Blocked, count: usize) {
     // SAFETY: the caller's promise.
     let blocked = unsafe { std::slice::from_raw_parts(blocked, count) };
-    session::with(|session| {
+    session::called(frame(), |session| {
         let tell = |blocked: &Blocked| {
             // SAFETY: the caller's promise.
             let text = unsafe { std::slice::from_raw_parts(blocked.waits_for, blocked.waits_for_len) };

@@ -10,7 +10,7 @@
 //! A task runs on a stack of its own, or on that of the thread. What a strand does to frames that did not exist when it
 //! began is nobody else's business: nobody can know these addresses, unless they are given away, and that is an event,
 //! which ends the strand. So of the stack only what is above the *mark* counts, the stack pointer at the strand's
-//! beginning:
+//! beginning, which is that of the code that told of the event:
 //!
 //! ```text
 //!   high ┌──────────────────────────┐
@@ -134,6 +134,21 @@ pub fn with_inside<R>(_: &Inside, action: impl FnOnce(&mut Session) -> R) -> Opt
     Some(result)
 }
 
+/// The same for a function that the program has called, and whose frame this is. What lies below is gone when it
+/// returns: the next strand begins there.
+#[inline]
+pub fn called<R>(frame: usize, action: impl FnOnce(&mut Session) -> R) -> Option<R> {
+    with(|session| {
+        session.tasks.begin_below(frame + RETURN);
+        let result = action(session);
+        session.tasks.begin_below(0);
+        result
+    })
+}
+
+/// The return address, and the frame pointer of the caller.
+const RETURN: usize = 16;
+
 /// Does something with the session at the end of the program, on whatever thread ends it. Not if this thread is inside
 /// the runtime, unless `by_force`: the runtime itself has failed, and will not go on.
 pub fn last<R>(by_force: bool, action: impl FnOnce(&mut Session) -> R) -> Option<R> {
@@ -161,11 +176,11 @@ fn adopt() {
 }
 
 /// A scope opens: the session may have to be adopted for it.
-pub fn open_scope(event: impl FnOnce(TaskId) -> Event) {
+pub fn open_scope(frame: usize, event: impl FnOnce(TaskId) -> Event) {
     if !is_owner() {
         adopt();
     }
-    with(|session| {
+    called(frame, |session| {
         let task = session.tasks.current();
         if task == TaskId::MAIN {
             session.depth += 1;
@@ -175,8 +190,8 @@ pub fn open_scope(event: impl FnOnce(TaskId) -> Event) {
 }
 
 /// A scope closes; with the outermost one the session is given back.
-pub fn close_scope(event: impl FnOnce(TaskId) -> Event) {
-    let over = with(|session| {
+pub fn close_scope(frame: usize, event: impl FnOnce(TaskId) -> Event) {
+    let over = called(frame, |session| {
         let task = session.tasks.current();
         session.event(event(task));
         if task == TaskId::MAIN {
@@ -255,6 +270,12 @@ impl Session {
     /// A task event: ends the strand.
     #[inline]
     pub fn event(&mut self, event: Event) {
+        self.end_strand(event);
+        self.tasks.mark();
+    }
+
+    #[inline]
+    fn end_strand(&mut self, event: Event) {
         if self.stopped.is_some() {
             return;
         }
@@ -263,7 +284,6 @@ impl Session {
             self.release_changed();
         }
         self.send(event);
-        self.tasks.mark();
     }
 
     /// Tells the stream, and sees what follows.
@@ -295,7 +315,7 @@ impl Session {
     #[inline]
     pub fn task_end(&mut self) {
         let task = self.tasks.current();
-        self.event(Event::TaskEnd { task });
+        self.end_strand(Event::TaskEnd { task });
         self.sync.task_ended(task);
         let used = self.tasks.end();
         if self.options.hygiene.stacks && !used.is_empty() && self.stopped.is_none() {

@@ -63,6 +63,8 @@ pub struct Tasks {
     live: Vec<Live>,
     free: Vec<u32>,
     current: u32,
+    /// Where the next strand begins, if that is known better than by the stack pointer; else 0.
+    below: usize,
     /// The births since the last quiescent point; the first is that of this task.
     first: u32,
     births: Vec<Birth>,
@@ -72,7 +74,7 @@ impl Tasks {
     /// The main task.
     pub fn new() -> Tasks {
         let main = Live { task: TaskId::MAIN, stack: Stack::default(), mark: 0, lowest: 0 };
-        Tasks { live: vec![main], free: Vec::new(), current: 0, first: 1, births: Vec::new() }
+        Tasks { live: vec![main], free: Vec::new(), current: 0, below: 0, first: 1, births: Vec::new() }
     }
 
     /// The stack of the thread that owns the session.
@@ -104,12 +106,21 @@ impl Tasks {
         live.stack.low..live.mark
     }
 
+    /// The next mark will be here, where the program's frames end.
+    #[inline]
+    pub fn begin_below(&mut self, address: usize) {
+        self.below = address;
+    }
+
     /// A strand begins here.
     #[inline]
     pub fn mark(&mut self) {
-        let here: usize;
+        let mut here: usize;
         // SAFETY: reads the stack pointer. It is below the frames of the program, which called the runtime.
         unsafe { std::arch::asm!("mov {}, rsp", out(reg) here, options(nomem, nostack, preserves_flags)) };
+        if self.below != 0 {
+            here = self.below;
+        }
         let live = &mut self.live[self.current as usize];
         live.mark = here;
         live.lowest = live.lowest.min(here);

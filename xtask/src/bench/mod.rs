@@ -5,6 +5,7 @@ mod lang;
 pub mod native;
 mod order;
 mod papers;
+mod rayon;
 mod script;
 mod shapes;
 
@@ -25,6 +26,8 @@ pub enum Bench {
     Lang(lang::Args),
     /// Native programs: the check's cost beside the plain program and ThreadSanitizer.
     Native(native::Args),
+    /// The same for programs with rayon.
+    Rayon(native::Args),
     /// The tables of papers 002 and 003, their figures beside ours.
     Papers(papers::Args),
 }
@@ -36,7 +39,7 @@ const KEEP_MEMORY: [(&str, &str); 2] =
 /// Runs a benchmark; one that runs inside this process, in a process that keeps its memory. Otherwise every run would pay for new pages, which
 /// may cost more than what is measured and never costs the same; the best of several runs has them.
 pub fn run(root: &Path, bench: &Bench) -> anyhow::Result<()> {
-    let elsewhere = matches!(bench, Bench::Native(_));
+    let elsewhere = matches!(bench, Bench::Native(_) | Bench::Rayon(_));
     if !elsewhere && KEEP_MEMORY.iter().any(|(name, _)| std::env::var_os(name).is_none()) {
         let program = std::env::current_exe().context("cannot find xtask itself")?;
         let status = Command::new(program).args(std::env::args_os().skip(1)).envs(KEEP_MEMORY).status();
@@ -49,5 +52,6 @@ pub fn run(root: &Path, bench: &Bench) -> anyhow::Result<()> {
         Bench::Lang(args) => lang::run(args),
         Bench::Papers(args) => papers::run(args),
         Bench::Native(args) => native::run(root, args),
+        Bench::Rayon(args) => rayon::run(root, args),
     }
 }

@@ -32,21 +32,37 @@ pub struct Args {
     /// Runs of which the best counts
     #[arg(long, default_value_t = 3)]
     runs: u32,
-    /// Put the table into docs/benchmarks/native.md
+    /// Put the table into the page in docs/benchmarks
     #[arg(long)]
     write: bool,
 }
 
-/// Where the table is kept.
-const PAGE: &str = "docs/benchmarks/native.md";
-/// What it stands between.
-const MARKS: [&str; 2] = ["<!-- measured: by cargo xtask bench native --write -->\n", "<!-- end -->\n"];
+/// Kernels that are measured together.
+pub struct Suite {
+    /// Where they are.
+    pub package: &'static str,
+    /// Where the table is kept.
+    pub page: &'static str,
+    /// What it stands between.
+    pub marks: [&'static str; 2],
+}
+
+const NATIVE: Suite = Suite {
+    package: "kernels",
+    page: "docs/benchmarks/native.md",
+    marks: ["<!-- measured: by cargo xtask bench native --write -->\n", "<!-- end -->\n"],
+};
 
 /// Runs the benchmark and prints the table.
 pub fn run(root: &Path, args: &Args) -> Result<()> {
+    run_suite(root, args, &NATIVE)
+}
+
+/// Measures the kernels of a suite, and prints the table.
+pub fn run_suite(root: &Path, args: &Args, suite: &Suite) -> Result<()> {
     let mut programs = Vec::new();
     for build in Build::ALL {
-        programs.push((build, build.make(root)?));
+        programs.push((build, build.make(root, suite.package)?));
     }
     let kernels = list(&programs[Build::Plain as usize].1)?;
     let wanted: Vec<_> = kernels.iter().filter(|(name, _)| name.contains(&args.kernel)).collect();
@@ -63,7 +79,7 @@ pub fn run(root: &Path, args: &Args) -> Result<()> {
     if args.write {
         let targets: Vec<String> = targets.iter().map(|target| format!("- {target}\n")).collect();
         let head = format!("{}, {} cores, `--runs {}`:", date()?, cores(), args.runs);
-        write(root, &format!("\n{head}\n\n{}\n{}\n", table::markdown(&lines), targets.concat()))?;
+        write(root, suite, &format!("\n{head}\n\n{}\n{}\n", table::markdown(&lines), targets.concat()))?;
     }
     Ok(())
 }
@@ -93,6 +109,8 @@ fn measure(
             let mut command = Command::new(program);
             // Reports do not matter here, nor do they take time.
             command.arg(kernel).env("TSAN_OPTIONS", "report_bugs=0").env(FINDINGS_FILE, &findings);
+            // One thread in all three.
+            command.env("RAYON_NUM_THREADS", "1");
             let ended = process::run(command.env_remove("DAGSAN_OPTIONS"))?;
             if *build == Build::Dagsan {
                 row.tasks = checked(&findings)?;
@@ -129,12 +147,13 @@ fn date() -> Result<String> {
 }
 
 /// Puts the text in the place of what was measured before.
-fn write(root: &Path, measured: &str) -> Result<()> {
-    let path = root.join(PAGE);
-    let page = fs::read_to_string(&path).with_context(|| format!("cannot read {PAGE}"))?;
-    let [start, end] = MARKS;
+fn write(root: &Path, suite: &Suite, measured: &str) -> Result<()> {
+    let name = suite.page;
+    let path = root.join(name);
+    let page = fs::read_to_string(&path).with_context(|| format!("cannot read {name}"))?;
+    let [start, end] = suite.marks;
     let parts = page.split_once(start).and_then(|(before, rest)| Some((before, rest.split_once(end)?.1)));
-    let (before, after) = parts.with_context(|| format!("{PAGE} has no place for the table"))?;
+    let (before, after) = parts.with_context(|| format!("{name} has no place for the table"))?;
     fs::write(&path, [before, start, measured, end, after].concat())
-        .with_context(|| format!("cannot write {PAGE}"))
+        .with_context(|| format!("cannot write {name}"))
 }

@@ -29,17 +29,16 @@ impl Build {
         }
     }
 
-    /// Builds the kernels, and returns the program.
-    pub fn make(self, root: &Path) -> Result<PathBuf> {
-        println!("building the kernels: {}", self.name());
-        let target = target_directory(root);
-        let directory = target.join("native").join(self.name());
+    /// Builds the kernels of a package, and returns the program.
+    pub fn make(self, root: &Path, package: &str) -> Result<PathBuf> {
+        println!("building {package}: {}", self.name());
+        let directory = target_directory(root).join("native").join(package).join(self.name());
         let mut command = match self {
             Build::Plain | Build::Tsan => Command::new("cargo"),
             Build::Dagsan => Command::new(cargo_dagsan(root)?),
         };
         command.args(["build", "--release", "--target", TARGET]);
-        command.arg("--manifest-path").arg(root.join("kernels").join("Cargo.toml"));
+        command.arg("--manifest-path").arg(root.join(package).join("Cargo.toml"));
         command.arg("--target-dir").arg(&directory).env_remove("RUSTFLAGS").current_dir(root);
         if self == Build::Tsan {
             command.env("RUSTC_BOOTSTRAP", "1");

@@ -1,0 +1,21 @@
+//! `cargo xtask bench rayon`: what the check of programs with rayon costs, on the kernels in `kernels/rayon/`.
+//!
+//! As `bench native`, which see. rayon has one thread in all three builds; DagSan cuts parallel iterators down to single
+//! items, the others into two or so.
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use crate::bench::native::{self, Args, Suite};
+
+const RAYON: Suite = Suite {
+    package: "kernels/rayon",
+    page: "docs/benchmarks/rayon.md",
+    marks: ["<!-- measured: by cargo xtask bench rayon --write -->\n", "<!-- end -->\n"],
+};
+
+/// Runs the benchmark and prints the table.
+pub fn run(root: &Path, args: &Args) -> Result<()> {
+    native::run_suite(root, args, &RAYON)
+}

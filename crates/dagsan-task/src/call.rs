@@ -27,7 +27,7 @@ pub(crate) fn call_with<A, R, F: FnOnce(A) -> R>(body: F, argument: A) -> R {
 
 /// The same function, in a way that LLVM does not know. Unlike `black_box` it touches no memory.
 #[cfg(dagsan)]
-#[inline(always)]
+#[inline]
 #[sanitize(thread = "off")]
 fn opaque<F: Copy>(function: F) -> F {
     const { assert!(size_of::<F>() == size_of::<usize>()) };

@@ -14,6 +14,14 @@ fn the_package_is_left_as_it_was() {
     assert_eq!(before, read());
 }
 
+/// ThreadSanitizer reports races in rayon's own deques here: docs/rayon.md.
+#[test]
+fn the_scheduler_is_not_held_against_the_program() {
+    let (code, output) = run(&mut cargo_dagsan(&workspace("tests/rayon"), &["run", "-q", "--bin", "sums"]));
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(code == 0 && text.starts_with("race-free: "), "{text}");
+}
+
 #[test]
 fn a_version_that_is_not_known_is_refused_with_the_next_step() {
     let package = Directory::new("old");

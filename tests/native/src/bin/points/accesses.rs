@@ -15,6 +15,7 @@ pub const POINTS: &[Point] = points![
     access_one_byte_of_a_word,
     access_bytes_of_one_word,
     access_two_lines,
+    access_places_of_one_line,
     access_unaligned,
     access_volatile,
     access_u8,
@@ -85,6 +86,21 @@ fn access_bytes_of_one_word() {
         }
     });
     assert_eq!(load!(word), 0x0101_0101_0101_0101);
+}
+
+/// To the detector, what a strand writes to a line is one access; the report knows the places apart.
+// expect: race write/read on 8 bytes of heap by 1/2
+fn access_places_of_one_line() {
+    let words = black_box(Box::new([const { Shared::new(0u64) }; 4]));
+    finish(|scope| {
+        let words = &*words;
+        scope.spawn(move |_| {
+            store!(words[0], 1);
+            store!(words[1], 2); // race (1)
+            store!(words[2], 3);
+        });
+        spawn!(scope, load!(words[1])); // race (2)
+    });
 }
 
 #[repr(align(64))]

@@ -44,6 +44,12 @@ impl Scratch {
         let to = self.0.join(name);
         remove(&to)?;
         copy(&vendored.join(format!("{name}-{version}")), &to)?;
+        // The toolchain that it asks for is that of its authors.
+        for file in ["rust-toolchain", "rust-toolchain.toml"].map(|file| to.join(file)) {
+            if file.exists() {
+                fs::remove_file(&file).with_context(|| format!("cannot remove {}", file.display()))?;
+            }
+        }
         let manifest = to.join("Cargo.toml");
         let text =
             fs::read_to_string(&manifest).with_context(|| format!("cannot read {}", manifest.display()))?;

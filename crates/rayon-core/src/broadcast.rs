@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use crate::events::Kind;
 use crate::finish::{Call, Order, Request};
-use crate::local::{Seat, Worker};
-use crate::pool::{Pool, PoolRef, current_thread_index};
+use crate::local::{self, Seat, Worker};
+use crate::pool::{Pool, PoolRef};
 use crate::stack::here;
 use crate::tasks;
 use crate::unwind::{Payload, bind, halt};
@@ -86,7 +86,7 @@ impl<'a> BroadcastContext<'a> {
     /// That of the worker that this thread stands for, while `body` runs.
     pub(crate) fn with<R>(body: impl FnOnce(BroadcastContext<'_>) -> R) -> R {
         let pool = Pool::current();
-        body(BroadcastContext::new(&pool, current_thread_index().unwrap_or(0)))
+        body(BroadcastContext::new(&pool, local::worker().map_or(0, |worker| worker.index)))
     }
 
     pub(crate) fn new(pool: &'a Pool, index: usize) -> BroadcastContext<'a> {

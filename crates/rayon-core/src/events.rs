@@ -18,6 +18,16 @@ pub(crate) enum Kind {
     Spawn = 1,
 }
 
+/// What a program asks for that depends on the schedule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Dependence {
+    /// The worker that runs a task.
+    Worker = 0,
+    /// The items that a task of `par_bridge` gets.
+    Bridge = 1,
+}
+
 /// A place in the source.
 pub(crate) type Place = &'static Location<'static>;
 
@@ -32,7 +42,7 @@ pub(crate) use self::recorded::*;
 
 #[cfg(all(not(dagsan), not(test)))]
 mod silent {
-    use super::{Kind, Place, Task};
+    use super::{Dependence, Kind, Place, Task};
 
     macro_rules! nothing {
         ($(fn $name:ident($($argument:ident: $kind:ty),*) $(-> $result:ty)?;)*) => {
@@ -58,12 +68,15 @@ mod silent {
         fn promise_new() -> u64;
         fn promise_set(promise: u64);
         fn promise_get(promise: u64);
+        fn set_stack(task: Task, low: usize, high: usize);
+        fn split(pieces: u32);
+        fn schedule_dependent(place: Place, what: Dependence);
     }
 }
 
 #[cfg(all(dagsan, not(test)))]
 mod announced {
-    use super::{Kind, Place, Task};
+    use super::{Dependence, Kind, Place, Task};
 
     // The runtime knows a `Location` as Rust does: it is compiled by the same compiler, into the same program.
     #[allow(improper_ctypes)]
@@ -88,11 +101,20 @@ mod announced {
         pub(crate) safe fn promise_set(promise: u64);
         #[link_name = "__dagsan_promise_get"]
         pub(crate) safe fn promise_get(promise: u64);
+        #[link_name = "__dagsan_set_stack"]
+        pub(crate) safe fn set_stack(task: Task, low: usize, high: usize);
+        #[link_name = "__dagsan_split"]
+        pub(crate) safe fn split(pieces: u32);
+        safe fn __dagsan_schedule_dependent(place: Place, what: u32);
         safe fn __dagsan_spawn(kind: u32, place: Place, stack_low: usize, stack_high: usize) -> Task;
     }
 
     pub(crate) fn spawn(kind: Kind, place: Place, stack_low: usize, stack_high: usize) -> Task {
         __dagsan_spawn(kind as u32, place, stack_low, stack_high)
+    }
+
+    pub(crate) fn schedule_dependent(place: Place, what: Dependence) {
+        __dagsan_schedule_dependent(place, what as u32);
     }
 }
 
@@ -101,7 +123,7 @@ mod announced {
 mod recorded {
     use std::cell::RefCell;
 
-    use super::{Kind, Place, Task};
+    use super::{Dependence, Kind, Place, Task};
 
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub(crate) enum Call {
@@ -115,6 +137,8 @@ mod recorded {
         Resume(Task),
         PromiseSet(u64),
         PromiseGet(u64),
+        Split(u32),
+        Depends(Dependence),
     }
 
     #[derive(Default)]
@@ -180,5 +204,15 @@ mod recorded {
 
     pub(crate) fn promise_get(promise: u64) {
         call(Call::PromiseGet(promise));
+    }
+    /// Where stacks are is not written down.
+    pub(crate) fn set_stack(_: Task, _: usize, _: usize) {}
+
+    pub(crate) fn split(pieces: u32) {
+        call(Call::Split(pieces));
+    }
+
+    pub(crate) fn schedule_dependent(_: Place, what: Dependence) {
+        call(Call::Depends(what));
     }
 }

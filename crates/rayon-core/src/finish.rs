@@ -34,6 +34,7 @@ use std::thread::{self, ThreadId};
 use crate::events::{self, Kind, Place, Task};
 use crate::local::{self, Seat, Worker};
 use crate::pool::PoolRef;
+use crate::stack::{self, here};
 use crate::tasks;
 use crate::unwind::{Payload, discard};
 
@@ -227,7 +228,11 @@ impl Finish {
             }
         };
         match origin {
-            Origin::Started(task) => tasks::go_on(task, &mut body),
+            Origin::Started(task) => {
+                // A yield may be deeper in the stack than the end of the scope.
+                events::set_stack(task, stack::low(), here!());
+                tasks::go_on(task, &mut body);
+            }
             Origin::Unknown => tasks::run(Kind::Async, place, &mut body),
             Origin::After(promise) => tasks::run(Kind::Async, place, &mut || {
                 events::promise_get(promise);

@@ -10,14 +10,14 @@ use std::error::Error;
 use std::fmt;
 use std::mem::{self, ManuallyDrop};
 use std::ops::{Deref, Range};
-use std::panic::resume_unwind;
+use std::panic::{Location, resume_unwind};
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::broadcast::{self, BroadcastContext};
 use crate::builder::{ThreadPoolBuildError, ThreadPoolBuilder};
 use crate::crew::Crew;
-use crate::events;
+use crate::events::{self, Dependence, Place};
 use crate::finish::{Call, Order};
 use crate::local::{self, Seat, Worker};
 use crate::scope::{self, Scope, ScopeFifo, scope, scope_fifo};
@@ -271,14 +271,17 @@ impl ThreadPool {
         self.pool.threads()
     }
 
-    /// The number of this thread, if it is one of the pool's.
+    /// The number of this thread, if it is one of the pool's. What a task does with it depends on the schedule.
+    #[track_caller]
     pub fn current_thread_index(&self) -> Option<usize> {
-        local::index_in(&self.pool)
+        let index = local::index_in(&self.pool);
+        depends(index, Location::caller());
+        index
     }
 
     /// Do jobs wait for this thread, if it is one of the pool's?
     pub fn current_thread_has_pending_tasks(&self) -> Option<bool> {
-        self.current_thread_index().map(|_| has_pending_tasks())
+        local::index_in(&self.pool).map(|_| has_pending_tasks())
     }
 
     /// [`join`](crate::join()) in the pool.
@@ -357,7 +360,7 @@ impl ThreadPool {
 
     /// Runs a job that waits, if this thread is one of the pool's.
     pub fn yield_now(&self) -> Option<Yield> {
-        self.current_thread_index().map(|_| run_pending_task())
+        local::index_in(&self.pool).map(|_| run_pending_task())
     }
 
     /// The same: there is no other thread to take a job from.
@@ -385,9 +388,20 @@ pub fn current_num_threads() -> usize {
     Pool::current().threads()
 }
 
-/// The number of this thread in its pool.
+/// The number of this thread in its pool. What a task does with it depends on the schedule.
+#[track_caller]
 pub fn current_thread_index() -> Option<usize> {
-    local::worker().map(|worker| worker.index)
+    let index = local::worker().map(|worker| worker.index);
+    depends(index, Location::caller());
+    index
+}
+
+/// DagSan hears that a task asks for its worker.
+fn depends(index: Option<usize>, place: Place) {
+    if index.is_some() && local::with(|local| local.scopes.get()) > 0 {
+        let bridge = place.file().ends_with("par_bridge.rs");
+        events::schedule_dependent(place, if bridge { Dependence::Bridge } else { Dependence::Worker });
+    }
 }
 
 /// Do jobs wait for this thread, if it is in a pool?

@@ -15,6 +15,7 @@ use std::cell::Cell;
 use std::marker::PhantomData;
 use std::sync::OnceLock;
 
+use crate::events;
 use crate::stack;
 
 /// What a closure learns about the thread that runs it.
@@ -29,6 +30,7 @@ impl FnContext {
     /// Is it another thread than the one that asked? Here every task could be on another thread.
     #[inline]
     pub fn migrated(&self) -> bool {
+        tell();
         self.migrated
     }
 }
@@ -39,23 +41,29 @@ const OPTIONS: &str = "DAGSAN_OPTIONS";
 thread_local! {
     /// How many calls of `join_context` are under way, if that matters.
     static DEPTH: Cell<u32> = const { Cell::new(0) };
+    /// Has DagSan been told of the option?
+    static TOLD: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The levels on which pieces say that they were stolen.
-fn levels() -> u32 {
-    static LEVELS: OnceLock<u32> = OnceLock::new();
-    *LEVELS.get_or_init(|| parse(&std::env::var(OPTIONS).unwrap_or_default()))
+/// The pieces that were asked for, or none.
+fn pieces() -> Option<u32> {
+    static PIECES: OnceLock<Option<u32>> = OnceLock::new();
+    *PIECES.get_or_init(|| parse(&std::env::var(OPTIONS).unwrap_or_default()))
 }
 
 /// The runtime checks the text, and says what is wrong with it.
-fn parse(text: &str) -> u32 {
-    let mut levels = u32::MAX;
-    for part in text.split([':', ' ', ',']) {
-        if let Some(pieces) = part.strip_prefix("split=").and_then(|value| value.parse::<u32>().ok()) {
-            levels = pieces.checked_ilog2().unwrap_or(0);
-        }
+fn parse(text: &str) -> Option<u32> {
+    let parts =
+        text.split([':', ' ', ',']).filter_map(|part| part.strip_prefix("split=")?.parse::<u32>().ok());
+    parts.last().map(|pieces| pieces.max(1))
+}
+
+/// DagSan hears how iterators are split, from inside of the first.
+#[inline(never)]
+fn tell() {
+    if !TOLD.replace(true) {
+        events::split(pieces().unwrap_or(0));
     }
-    levels
 }
 
 /// One more level, while it lives.
@@ -65,12 +73,12 @@ impl Level {
     /// Enters it.
     #[inline(never)]
     pub(crate) fn enter() -> Level {
-        match levels() {
-            u32::MAX => Level(stack::is_roomy()),
-            levels => {
+        match pieces() {
+            None => Level(stack::is_roomy()),
+            Some(pieces) => {
                 let depth = DEPTH.get() + 1;
                 DEPTH.set(depth);
-                Level(depth < levels && stack::is_roomy())
+                Level(depth < pieces.ilog2() && stack::is_roomy())
             }
         }
     }
@@ -85,7 +93,7 @@ impl Level {
 impl Drop for Level {
     #[inline(never)]
     fn drop(&mut self) {
-        if levels() != u32::MAX {
+        if pieces().is_some() {
             DEPTH.set(DEPTH.get() - 1);
         }
     }
@@ -97,10 +105,9 @@ mod tests {
 
     #[test]
     fn the_option_is_found_among_others() {
-        assert_eq!(parse(""), u32::MAX);
-        assert_eq!(parse("stacks=1:split=64:max_races=3"), 6);
-        assert_eq!(parse("split=100"), 6);
-        assert_eq!((parse("split=1"), parse("split=0")), (0, 0));
-        assert_eq!(parse("split=many"), u32::MAX);
+        assert_eq!(parse(""), None);
+        assert_eq!(parse("stacks=1:split=64:max_races=3"), Some(64));
+        assert_eq!((parse("split=1"), parse("split=0")), (Some(1), Some(1)));
+        assert_eq!(parse("split=many"), None);
     }
 }

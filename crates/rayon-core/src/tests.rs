@@ -5,10 +5,11 @@ use std::sync::Mutex;
 use std::sync::mpsc::channel;
 
 use crate::events::Call::{
-    FinishBegin, FinishEnd, FrameBegin, FrameEnd, PromiseGet, PromiseSet, Resume, Spawn, Sync, TaskEnd,
+    Depends, FinishBegin, FinishEnd, FrameBegin, FrameEnd, PromiseGet, PromiseSet, Resume, Spawn, Split,
+    Sync, TaskEnd,
 };
 use crate::events::Kind::{self, Async};
-use crate::events::calls_of;
+use crate::events::{Dependence, calls_of};
 use crate::{ThreadPool, ThreadPoolBuilder, Yield, join, scope, scope_fifo, spawn};
 
 fn pool(threads: usize) -> ThreadPool {
@@ -120,22 +121,16 @@ fn the_handler_of_a_pool_hears_of_panics_that_nobody_joins() {
 
 #[test]
 fn jobs_have_the_order_of_one_worker() {
-    let order = Mutex::new(Vec::new());
+    let order = &Mutex::new(Vec::new());
     scope(|s| {
-        (0..3).for_each(|i| {
-            s.spawn({
-                let order = &order;
-                move |_| order.lock().unwrap().push(i)
-            })
-        })
+        for i in 0..3 {
+            s.spawn(move |_| order.lock().unwrap().push(i));
+        }
     });
     scope_fifo(|s| {
-        (3..6).for_each(|i| {
-            s.spawn_fifo({
-                let order = &order;
-                move |_| order.lock().unwrap().push(i)
-            })
-        })
+        for i in 3..6 {
+            s.spawn_fifo(move |_| order.lock().unwrap().push(i));
+        }
     });
     assert_eq!(*order.lock().unwrap(), [2, 1, 0, 3, 4, 5]);
 }
@@ -178,4 +173,15 @@ fn a_pool_whose_threads_the_program_starts_runs_on_the_first() {
         .build_scoped(name, |pool| pool.install(|| std::thread::current().name().map(str::to_owned)))
         .unwrap();
     assert_eq!(seen.as_deref(), Some("worker 0"));
+}
+
+#[test]
+fn asking_for_the_worker_is_told_and_so_is_the_splitting() {
+    let ask =
+        |context: crate::FnContext| assert!(context.migrated() && crate::current_thread_index() == Some(0));
+    let calls = calls_of(|| _ = crate::join_context(ask, ask));
+    assert!(calls.contains(&Split(0)));
+    assert_eq!(calls.iter().filter(|call| **call == Depends(Dependence::Worker)).count(), 2);
+    let alone = calls_of(|| pool(1).install(|| assert_eq!(crate::current_thread_index(), Some(0))));
+    assert_eq!(alone, [], "there is no other task");
 }

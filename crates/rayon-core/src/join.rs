@@ -8,15 +8,17 @@
 //! A sync joins what the frame has spawned and nothing else. So a job that one of the two closures spawns in a scope
 //! outside is not joined here, as in rayon.
 
+use std::mem::{self, MaybeUninit};
 use std::panic::{Location, resume_unwind};
 
 use crate::events::Kind;
 use crate::finish::Call;
+use crate::local::Seat;
 use crate::pool::sit_down;
 use crate::split::{FnContext, Level};
 use crate::stack::here;
 use crate::tasks;
-use crate::unwind::{bind, discard, halt};
+use crate::unwind::{Job, Payload, bind, catch, discard, enter, take};
 
 /// Runs two closures, perhaps in parallel, and returns both results.
 ///
@@ -49,29 +51,58 @@ where
 }
 
 #[cfg_attr(dagsan, sanitize(thread = "off"))]
-fn both<RA, RB>(
-    a: impl FnOnce() -> RA,
-    b: impl FnOnce() -> RB,
-    place: &'static Location<'static>,
-) -> (RA, RB) {
+fn both<A, B, RA, RB>(a: A, b: B, place: &'static Location<'static>) -> (RA, RB)
+where
+    A: FnOnce() -> RA,
+    B: FnOnce() -> RB,
+{
+    let mut results = (MaybeUninit::<RA>::uninit(), MaybeUninit::<RB>::uninit());
+    let first = Job { body: &raw const a, result: results.0.as_mut_ptr() };
+    let second = Job { body: &raw const b, result: results.1.as_mut_ptr() };
     let call = Call::begin(here!());
     let seat = sit_down();
-    let (mut a, mut first) = (Some(a), None);
     tasks::frame_begin();
-    tasks::run(Kind::Spawn, place, &mut || first = a.take().map(halt));
-    let second = halt(b);
+    // SAFETY: jobs of these types, whose closures are forgotten below.
+    let panics = unsafe {
+        let first = tasks::run_job(Kind::Spawn, place, (&raw const first).cast(), enter::<RA, A>);
+        (first, catch((&raw const second).cast(), enter::<RB, B>))
+    };
     tasks::frame_end();
+    stand_up(seat, call);
+    mem::forget(a);
+    mem::forget(b);
+    if let (None, None) = panics {
+        // SAFETY: without panics, both results are there.
+        return unsafe { (take(results.0.as_ptr()), take(results.1.as_ptr())) };
+    }
+    // SAFETY: the result of the one that has not panicked is there, and nobody wants it.
+    unsafe {
+        if panics.0.is_none() {
+            results.0.assume_init_drop();
+        }
+        if panics.1.is_none() {
+            results.1.assume_init_drop();
+        }
+    }
+    go_on(panics)
+}
+
+/// The worker leaves its seat, if it had none before, and the call is over.
+#[inline(never)]
+fn stand_up(seat: Option<Seat>, call: Call) {
     drop(seat);
     drop(call);
-    match (first, second) {
-        (Some(Ok(first)), Ok(second)) => (first, second),
-        (Some(Ok(_)) | None, Err(payload)) => resume_unwind(payload),
-        (Some(Err(payload)), second) => {
-            if let Err(second) = second {
-                discard(second);
-            }
-            resume_unwind(payload)
+}
+
+/// Goes on with the first of two panics.
+#[cold]
+fn go_on(panics: (Option<Payload>, Option<Payload>)) -> ! {
+    match panics {
+        (Some(first), second) => {
+            second.map(discard);
+            resume_unwind(first)
         }
-        (None, Ok(_)) => unreachable!("the first task has run"),
+        (None, Some(second)) => resume_unwind(second),
+        (None, None) => unreachable!("one of the two has panicked"),
     }
 }

@@ -19,7 +19,8 @@
 
 // The thin generic shells of this crate are instantiated in the program, where they would be instrumented like the
 // program's own code. What they do to the stack of the task that calls them is no business of a check.
-#![cfg_attr(dagsan, feature(sanitize))]
+#![cfg_attr(dagsan, feature(sanitize, core_intrinsics, unboxed_closures, fn_traits))]
+#![cfg_attr(dagsan, allow(internal_features))]
 
 mod broadcast;
 mod builder;

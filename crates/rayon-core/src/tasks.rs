@@ -6,6 +6,7 @@
 use crate::events::{self, Kind, Place, Task};
 use crate::local;
 use crate::stack::{self, here};
+use crate::unwind::{Payload, catch};
 
 /// A scope that DagSan knows of opens.
 fn opened() {
@@ -80,6 +81,24 @@ pub(crate) fn finish_end() {
 pub(crate) fn run(kind: Kind, place: Place, body: &mut dyn FnMut()) {
     let task = events::spawn(kind, place, stack::low(), here!());
     enter(task, body);
+}
+
+/// Starts a task that runs a job to its end, and returns its panic.
+///
+/// # Safety
+///
+/// As for [`catch`].
+#[inline(never)]
+pub(crate) unsafe fn run_job(
+    kind: Kind,
+    place: Place,
+    job: *const u8,
+    call: unsafe fn(*const u8),
+) -> Option<Payload> {
+    let mut panic = None;
+    // SAFETY: the caller's promise.
+    run(kind, place, &mut || panic = unsafe { catch(job, call) });
+    panic
 }
 
 /// Starts a task, to be run by [`enter`] in a frame below `high`.

@@ -62,8 +62,23 @@ struct JsonNative<'a> {
     /// Forked processes and threads that were not checked.
     forks: u32,
     threads: Vec<JsonThreads<'a>>,
+    /// Into how many pieces parallel iterators were cut; 0 for single items.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    split: Option<u32>,
+    /// Where tasks asked what depends on the schedule.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    schedule: Vec<JsonDependence<'a>>,
     /// The tasks that races and waits speak of, and their ancestors.
     tasks: Vec<JsonTask<'a>>,
+}
+
+#[derive(Serialize)]
+struct JsonDependence<'a> {
+    on: &'a str,
+    call: &'a str,
+    count: u64,
+    #[serde(flatten)]
+    at: JsonPlace<'a>,
 }
 
 #[derive(Serialize)]
@@ -272,11 +287,19 @@ fn native<'a>(report: &'a Report, native: &'a Native) -> JsonNative<'a> {
         kind: &info.what,
         created: info.created.as_ref().and_then(|created| place(report, created)),
     });
+    let schedule = native.schedule.iter().map(|dependence| JsonDependence {
+        on: dependence.on,
+        call: dependence.call,
+        count: dependence.count,
+        at: position(&dependence.at),
+    });
     JsonNative {
         locks: native.locks,
         atomics: native.atomics,
         forks: native.forks,
         threads: threads.collect(),
+        split: native.split,
+        schedule: schedule.collect(),
         tasks: tasks.collect(),
     }
 }

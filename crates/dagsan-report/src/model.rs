@@ -285,6 +285,23 @@ pub struct Native {
     pub forks: u32,
     /// Threads that were not checked.
     pub threads: Vec<Threads>,
+    /// Parallel iterators of rayon were cut into about so many pieces, or down to single items (0).
+    pub split: Option<u32>,
+    /// Where tasks asked what depends on the schedule.
+    pub schedule: Vec<ScheduleDependence>,
+}
+
+/// A place where tasks asked what depends on the schedule.
+#[derive(Debug, Clone)]
+pub struct ScheduleDependence {
+    /// What decides, in words: "the worker that runs the task".
+    pub on: &'static str,
+    /// What was called: "rayon::current_thread_index".
+    pub call: &'static str,
+    /// Where: the file, the line and the column.
+    pub at: (String, u32, u32),
+    /// How often.
+    pub count: u64,
 }
 
 /// Threads that one place of a native program started by itself.

@@ -11,9 +11,11 @@ use std::path::{Path, PathBuf};
 use dagsan_core::AccessKind;
 use dagsan_core::order;
 use dagsan_findings as findings;
-use dagsan_findings::{Findings, Kind, Memory, TaskKind};
+use dagsan_findings::{Findings, Kind, Memory, ScheduleDependent, TaskKind};
 
-use crate::model::{Blocked, Detail, End, Frame, Join, Native, Race, Report, Side, Task, Threads};
+use crate::model::{
+    Blocked, Detail, End, Frame, Join, Native, Race, Report, ScheduleDependence, Side, Task, Threads,
+};
 use crate::source::{Place, Source};
 use crate::symbols::{Symbol, Symbols};
 
@@ -131,8 +133,23 @@ impl Reader<'_> {
             let at = user_frame(&stack).and_then(|frame| frame.at.clone());
             threads.push(Threads { count: started.count, name: started.name.clone(), at });
         }
-        self.report.native =
-            Some(Native { locks: uses.locks, atomics: uses.atomics, forks: uses.forks, threads });
+        let schedule = uses.schedule.iter().map(|dependence| {
+            let (on, call) = match dependence.what {
+                ScheduleDependent::Worker => ("the worker that runs the task", "rayon::current_thread_index"),
+                ScheduleDependent::Bridge => ("the task that takes an item", "par_bridge"),
+            };
+            let findings::Place { file, line, column } = &dependence.place;
+            let at = (self.files.find(file).0, *line, *column);
+            ScheduleDependence { on, call, at, count: dependence.count }
+        });
+        self.report.native = Some(Native {
+            locks: uses.locks,
+            atomics: uses.atomics,
+            forks: uses.forks,
+            threads,
+            split: uses.split,
+            schedule: schedule.collect(),
+        });
         Ok(())
     }
 

@@ -322,6 +322,19 @@ fn a_verdict_claims_no_more_than_was_proved() {
     let threads = findings::Threads { stack: 2, name: Some("io".into()), count: 1 };
     let text = headline(|findings| findings.threads = vec![threads]);
     assert_eq!(text, format!("{free}; not checked: 1 thread (io) started at src/main.rs:10"));
+    let text = headline(|findings| findings.uses.split = Some(0));
+    assert_eq!(text, format!("{free} with parallel iterators cut into single items"));
+    let text = headline(|findings| {
+        findings.uses.split = Some(8);
+        let place = findings::Place { file: "src/main.rs".into(), line: 7, column: 3 };
+        let what = findings::ScheduleDependent::Worker;
+        findings.uses.schedule = vec![findings::ScheduleDependence { what, place, count: 2 }];
+    });
+    let worker = "the worker that runs the task (rayon::current_thread_index at src/main.rs:7)";
+    assert_eq!(
+        text,
+        format!("{free} with parallel iterators cut into about 8 pieces; determinacy depends on {worker}")
+    );
     let text = headline(|findings| findings.stats.tasks = 1);
     assert_eq!(text, "not checked: no tasks were started; DagSan sees the tasks of dagsan-task and of rayon");
 }

@@ -2,7 +2,7 @@
 
 use dagsan_core::order::Isolation;
 
-use crate::model::{Diagnostic, End, Report, Verdict};
+use crate::model::{Diagnostic, End, Report, ScheduleDependence, Verdict};
 use crate::text::race;
 
 /// So many locations are named in a line.
@@ -82,7 +82,7 @@ pub fn verdict(report: &Report) -> String {
             after_races(fault.clone(), fault)
         }
     };
-    text + &unchecked(report)
+    text + &unchecked(report) + &depends(report)
 }
 
 /// What of a native program nobody looked at.
@@ -106,6 +106,19 @@ fn unchecked(report: &Report) -> String {
         forks => format!("{forks} forked processes"),
     }));
     if all.is_empty() { String::new() } else { format!("; not checked: {}", all.join(", ")) }
+}
+
+/// What is no race, and decides what tasks do all the same.
+fn depends(report: &Report) -> String {
+    let Some(native) = &report.native else { return String::new() };
+    let place = |dependence: &ScheduleDependence| {
+        let (file, line, _) = &dependence.at;
+        format!("{} ({} at {file}:{line})", dependence.on, dependence.call)
+    };
+    let mut all: Vec<String> = native.schedule.iter().take(SHOWN_LOCATIONS).map(place).collect();
+    let more = native.schedule.len() - all.len();
+    all.extend((more > 0).then(|| count(more as u64, "more place")));
+    if all.is_empty() { String::new() } else { format!("; determinacy depends on {}", all.join(", ")) }
 }
 
 fn rejected(diagnostics: &[Diagnostic]) -> String {
@@ -160,33 +173,37 @@ fn scope(report: &Report) -> String {
     with_conditions("every schedule of this input".to_owned(), " ", &conditions(report))
 }
 
-fn with_conditions(text: String, separator: &str, conditions: &[&str]) -> String {
+fn with_conditions(text: String, separator: &str, conditions: &[String]) -> String {
     if conditions.is_empty() { text } else { text + separator + &conditions.join(" and ") }
 }
 
-fn conditions(report: &Report) -> Vec<&'static str> {
+fn conditions(report: &Report) -> Vec<String> {
     let isolated = match report.isolation {
         Isolation::Ordered => "in this order of the isolated sections",
         Isolation::MutualExclusion => "if isolated sections commute",
     };
-    let mut conditions = Vec::new();
+    let mut conditions: Vec<String> = Vec::new();
     let explored = report.exploration.is_some();
     if report.has_isolated && !explored {
-        conditions.push(isolated);
+        conditions.push(isolated.into());
     }
     if report.has_ewait && !explored {
-        conditions.push("for this choice at ewait");
+        conditions.push("for this choice at ewait".into());
     }
     if let Some(native) = &report.native {
         if native.atomics {
-            conditions.push("that keeps the order of atomic operations");
+            conditions.push("that keeps the order of atomic operations".into());
         }
         if native.locks {
-            conditions.push("if the sections under locks commute");
+            conditions.push("if the sections under locks commute".into());
         }
+        conditions.extend(native.split.map(|pieces| match pieces {
+            0 => "with parallel iterators cut into single items".into(),
+            pieces => format!("with parallel iterators cut into about {pieces} pieces"),
+        }));
     }
     if report.has_shared_region {
-        conditions.push("for this order of posts to and awaits of the region that several tasks use");
+        conditions.push("for this order of posts to and awaits of the region that several tasks use".into());
     }
     conditions
 }

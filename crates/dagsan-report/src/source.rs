@@ -95,7 +95,7 @@ fn expression(text: &str) -> usize {
 /// A place in a source.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Place {
-    /// Which of [`Report::sources`].
+    /// Which of [`Report::sources`](crate::Report::sources).
     pub source: usize,
     /// The bytes of its text: made by [`Source::place`], so that they exist and are whole characters.
     pub span: Range<usize>,

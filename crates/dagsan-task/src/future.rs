@@ -52,7 +52,7 @@ impl<T> Future<T> {
     ///
     /// # Panics
     /// If the task has panicked, or waits for ever (see [`Future::try_get`]), and in an
-    /// [isolated](crate::isolated) section if the task has not ended.
+    /// [isolated](crate::isolated()) section if the task has not ended.
     #[track_caller]
     pub fn get(&self) -> &T {
         self.try_get().unwrap_or_else(|error| panic!("{error}"))
@@ -64,7 +64,7 @@ impl<T> Future<T> {
     /// If the task has panicked, and if no task of this thread can go on, so that this one never ends.
     ///
     /// # Panics
-    /// In an [isolated](crate::isolated) section, if the task has not ended.
+    /// In an [isolated](crate::isolated()) section, if the task has not ended.
     #[track_caller]
     pub fn try_get(&self) -> Result<&T, GetError> {
         let latch = &self.shared.latch;

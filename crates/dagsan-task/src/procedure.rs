@@ -86,7 +86,7 @@ impl<'scope> Procedure<'scope> {
     /// after the sync, with [`Spawned::join`].
     ///
     /// # Panics
-    /// In an [isolated](crate::isolated) section, inside another procedure that was called by this one, or if there is
+    /// In an [isolated](crate::isolated()) section, inside another procedure that was called by this one, or if there is
     /// no stack for the task.
     #[track_caller]
     #[cfg_attr(dagsan, sanitize(thread = "off"))]
@@ -172,7 +172,7 @@ impl<'scope> Procedure<'scope> {
     ///
     /// # Panics
     /// If a task has panicked; inside another procedure that was called by this one; and in an
-    /// [isolated](crate::isolated) section if a task has not ended.
+    /// [isolated](crate::isolated()) section if a task has not ended.
     #[track_caller]
     pub fn sync(&self) {
         match executor::sync(&self.frame, Location::caller()) {

@@ -97,7 +97,7 @@ impl<T> Promise<T> {
     /// Waits until the promise is set, and returns its value.
     ///
     /// # Panics
-    /// If it is never set (see [`Promise::try_get`]), and in an [isolated](crate::isolated) section if it is not set
+    /// If it is never set (see [`Promise::try_get`]), and in an [isolated](crate::isolated()) section if it is not set
     /// yet.
     #[track_caller]
     pub fn get(&self) -> &T {
@@ -110,7 +110,7 @@ impl<T> Promise<T> {
     /// If no task of this thread can go on, so that the promise is never set.
     ///
     /// # Panics
-    /// In an [isolated](crate::isolated) section, if the promise is not set yet.
+    /// In an [isolated](crate::isolated()) section, if the promise is not set yet.
     #[track_caller]
     pub fn try_get(&self) -> Result<&T, NeverSet> {
         match executor::get(&self.shared.latch, Location::caller()) {

@@ -78,7 +78,7 @@ impl<'scope> Scope<'scope> {
     /// Starts a task, which the innermost finish joins (an *async*). It runs at once, until it ends or must wait.
     ///
     /// # Panics
-    /// In an [isolated](crate::isolated) section, or if there is no stack for the task.
+    /// In an [isolated](crate::isolated()) section, or if there is no stack for the task.
     #[track_caller]
     #[cfg_attr(dagsan, sanitize(thread = "off"))]
     pub fn spawn(&self, body: impl FnOnce(&Scope<'scope>) + Send + 'scope) {

@@ -99,7 +99,9 @@ fn stand_up(seat: Option<Seat>, call: Call) {
 fn go_on(panics: (Option<Payload>, Option<Payload>)) -> ! {
     match panics {
         (Some(first), second) => {
-            second.map(discard);
+            if let Some(second) = second {
+                discard(second);
+            }
             resume_unwind(first)
         }
         (None, Some(second)) => resume_unwind(second),

@@ -53,9 +53,9 @@ fn pieces() -> Option<u32> {
 
 /// The runtime checks the text, and says what is wrong with it.
 fn parse(text: &str) -> Option<u32> {
-    let parts =
+    let mut parts =
         text.split([':', ' ', ',']).filter_map(|part| part.strip_prefix("split=")?.parse::<u32>().ok());
-    parts.last().map(|pieces| pieces.max(1))
+    parts.next_back().map(|pieces| pieces.max(1))
 }
 
 /// DagSan hears how iterators are split, from inside of the first.

@@ -327,7 +327,7 @@ fn a_verdict_claims_no_more_than_was_proved() {
     let text = headline(|findings| {
         findings.uses.split = Some(8);
         let place = findings::Place { file: "src/main.rs".into(), line: 7, column: 3 };
-        let what = findings::ScheduleDependent::Worker;
+        let what = ScheduleDependent::Worker;
         findings.uses.schedule = vec![findings::ScheduleDependence { what, place, count: 2 }];
     });
     let worker = "the worker that runs the task (rayon::current_thread_index at src/main.rs:7)";

@@ -64,7 +64,7 @@ impl Files {
 pub fn report(findings: &Findings, symbols: &mut Symbols, files: &Files) -> Result<Report, Error> {
     let engine = order::find(&findings.engine).map_err(Error::Engine)?;
     let name = findings.process.executable.file_name().unwrap_or_default().to_string_lossy();
-    let mut report = Report::new(Source::new(name, ""), engine, End::Finished);
+    let mut report = Report::new(Source::absent(name), engine, End::Finished);
     report.schedules = 1;
     report.task_count = findings.stats.tasks;
     report.strand_count = findings.stats.strands;
@@ -253,8 +253,11 @@ impl Reader<'_> {
             None => {
                 let (name, path) = self.files.find(file);
                 // A file that cannot be read is shown by its name alone.
-                let text = path.and_then(|path| fs::read_to_string(path).ok()).unwrap_or_default();
-                self.report.sources.push(Source::new(name, text));
+                let source = match path.and_then(|path| fs::read_to_string(path).ok()) {
+                    Some(text) => Source::new(name, text),
+                    None => Source::absent(name),
+                };
+                self.report.sources.push(source);
                 let number = self.report.sources.len() - 1;
                 self.sources.insert(file.to_owned(), number);
                 number

@@ -10,16 +10,28 @@ use std::ops::Range;
 pub struct Source {
     name: String,
     text: String,
+    /// Is there no text to show?
+    absent: bool,
     /// Where each line starts.
     lines: Vec<usize>,
 }
 
 impl Source {
-    /// The file called `name`, as the user wrote it. The text is empty if there is none to show.
+    /// The file called `name`, as the user wrote it.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Source {
         let text = text.into();
         let lines = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
-        Source { name: name.into(), text, lines }
+        Source { name: name.into(), text, absent: false, lines }
+    }
+
+    /// A file that cannot be shown.
+    pub fn absent(name: impl Into<String>) -> Source {
+        Source { absent: true, ..Source::new(name, "") }
+    }
+
+    /// Is there no text to show?
+    pub fn is_absent(&self) -> bool {
+        self.absent
     }
 
     /// Gives it another name.
@@ -128,7 +140,7 @@ mod tests {
         let source = Source::new("a.task", "é");
         assert_eq!(source.place(0, 1..2).span, 0..2);
         assert_eq!(source.place(0, 7..9).span, 2..2);
-        assert_eq!(Source::new("gone.rs", "").place(0, 5..9).line, 1);
+        assert_eq!(Source::absent("gone.rs").place(0, 5..9).line, 1);
     }
 
     #[test]

@@ -134,8 +134,7 @@ fn block(title: &Title<'_>, report: &Report, marks: &[Mark<'_>], footer: Vec<Ele
     let mut group = Group::with_title(heading);
     let mut sources: Vec<(usize, &Source)> = report.sources.iter().enumerate().collect();
     sources.sort_by_key(|&(number, _)| marks.iter().position(|mark| mark.place.source == number));
-    let (shown, hidden): (Vec<_>, Vec<_>) =
-        sources.into_iter().partition(|(_, source)| !source.text().is_empty());
+    let (shown, hidden): (Vec<_>, Vec<_>) = sources.into_iter().partition(|(_, source)| !source.is_absent());
     for (number, source) in shown {
         let annotations: Vec<Annotation<'_>> = marks
             .iter()

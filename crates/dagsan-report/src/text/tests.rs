@@ -461,7 +461,7 @@ fn stats_and_notes_come_before_the_verdict() {
 #[test]
 fn places_without_a_text_and_empty_places_do_no_harm() {
     let mut report = missing_get();
-    report.sources.push(Source::new("std.rs", ""));
+    report.sources.push(Source::absent("std.rs"));
     let outside = report.sources[1].place(1, 5..9);
     report.races[0].first.place = outside;
     let end = report.sources[0].text().len();

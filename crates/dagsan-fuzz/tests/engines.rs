@@ -22,8 +22,10 @@ fn slice(class: Class, programs: u64) -> impl Iterator<Item = Program> {
 fn kept_counterexamples() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("regressions");
     let mut count = 0;
-    for entry in std::fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
+    // Those that were found in native programs are programs like others.
+    let directories = [directory.join("native"), directory];
+    let entries = directories.into_iter().flat_map(|directory| std::fs::read_dir(directory).unwrap());
+    for path in entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_file()) {
         let program = Program::parse(&std::fs::read_to_string(&path).unwrap()).unwrap();
         let interleaved = (0..20).map(Schedule::Interleaved);
         for schedule in interleaved.chain([Schedule::DepthFirst]) {

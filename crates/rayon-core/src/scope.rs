@@ -134,6 +134,23 @@ impl<'scope> Base<'scope> {
         self.finish.spawn(Request { work, order: self.order, pool, index, place, detached: false });
     }
 
+    /// Spawns a job of `scope`, which this is the inside of, for every thread of the pool.
+    fn spawn_broadcast<'job, S: Sync>(
+        &'job self,
+        scope: &'job S,
+        place: Place,
+        body: impl Fn(&S, BroadcastContext<'_>) + Send + Sync + 'scope,
+    ) where
+        'scope: 'job,
+    {
+        let body = Arc::new(body);
+        for index in 0..self.pool.threads() {
+            let body = Arc::clone(&body);
+            let run = move || body(scope, BroadcastContext::new(&self.pool, index));
+            self.spawn(index, place, Box::new(move || halt(run)));
+        }
+    }
+
     fn debug(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct(name).field("pool_id", &self.pool.id()).finish_non_exhaustive()
     }
@@ -155,12 +172,7 @@ impl<'scope> Scope<'scope> {
     where
         BODY: Fn(&Scope<'scope>, BroadcastContext<'_>) + Send + Sync + 'scope,
     {
-        let body = Arc::new(body);
-        for index in 0..self.0.pool.threads() {
-            let body = Arc::clone(&body);
-            let run = move || body(self, BroadcastContext::new(&self.0.pool, index));
-            self.0.spawn(index, Location::caller(), Box::new(move || halt(run)));
-        }
+        self.0.spawn_broadcast(self, Location::caller(), body);
     }
 }
 
@@ -180,12 +192,7 @@ impl<'scope> ScopeFifo<'scope> {
     where
         BODY: Fn(&ScopeFifo<'scope>, BroadcastContext<'_>) + Send + Sync + 'scope,
     {
-        let body = Arc::new(body);
-        for index in 0..self.0.pool.threads() {
-            let body = Arc::clone(&body);
-            let run = move || body(self, BroadcastContext::new(&self.0.pool, index));
-            self.0.spawn(index, Location::caller(), Box::new(move || halt(run)));
-        }
+        self.0.spawn_broadcast(self, Location::caller(), body);
     }
 }
 

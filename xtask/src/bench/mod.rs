@@ -36,8 +36,9 @@ pub enum Bench {
 const KEEP_MEMORY: [(&str, &str); 2] =
     [("MALLOC_MMAP_THRESHOLD_", "17179869184"), ("MALLOC_TRIM_THRESHOLD_", "17179869184")];
 
-/// Runs a benchmark; one that runs inside this process, in a process that keeps its memory. Otherwise every run would pay for new pages, which
-/// may cost more than what is measured and never costs the same; the best of several runs has them.
+/// Runs a benchmark. One that measures inside this process does so in a process that keeps its memory: otherwise every run
+/// would pay for new pages, which may cost more than what is measured and never costs the same; the best of several
+/// runs has them.
 pub fn run(root: &Path, bench: &Bench) -> anyhow::Result<()> {
     let elsewhere = matches!(bench, Bench::Native(_) | Bench::Rayon(_));
     if !elsewhere && KEEP_MEMORY.iter().any(|(name, _)| std::env::var_os(name).is_none()) {

@@ -26,14 +26,8 @@ impl Split {
     pub(super) fn start(&mut self, mask: u64, state: StateId) {
         self.len = 0;
         if mask != 0 {
-            self.push(mask, state);
+            self.add(mask, state);
         }
-    }
-
-    #[inline]
-    fn push(&mut self, mask: u64, state: StateId) {
-        (self.masks[self.len], self.states[self.len]) = (mask, state);
-        self.len += 1;
     }
 
     #[inline]
@@ -65,13 +59,12 @@ impl Split {
         }
     }
 
-    /// Bytes that were in no segment, or are not any more.
+    /// Bytes that were in no segment, or are not any more. They stay apart until [`Split::tidy`]: in a segment of the
+    /// same state that is still to come, they would be met a second time.
     #[inline]
     pub(super) fn add(&mut self, mask: u64, state: StateId) {
-        match self.states[..self.len].iter().rposition(|&other| other == state) {
-            Some(at) if self.masks[at] != 0 => self.masks[at] |= mask,
-            _ => self.push(mask, state),
-        }
+        (self.masks[self.len], self.states[self.len]) = (mask, state);
+        self.len += 1;
     }
 
     /// The bytes are in no segment any more.
@@ -233,7 +226,7 @@ mod tests {
     /// So many segments of one byte each, all of different states.
     fn split(count: u32) -> Split {
         let mut split = Split::EMPTY;
-        (0..count).for_each(|at| split.push(1 << at, StateId::test(at)));
+        (0..count).for_each(|at| split.add(1 << at, StateId::test(at)));
         split
     }
 
@@ -272,6 +265,7 @@ mod tests {
         split.start(0b1111, a);
         split.change(0, 0b0011, b);
         split.add(0b1_0000, b);
+        split.tidy();
         assert_eq!((split.mask(0), split.mask(1), split.len()), (0b1100, 0b1_0011, 2));
         split.change(1, 0b1_0011, c);
         split.change(0, 0b1100, c);

@@ -298,6 +298,14 @@ fn a_deadlock_shows_who_waits_where() {
 }
 
 #[test]
+fn a_place_that_was_forgotten_is_not_claimed() {
+    let mut findings = findings();
+    findings.races[0].first.nearby = true;
+    let text = text::render(&made(&mut findings, &mut symbols()));
+    assert_eq!(text.matches("here or nearby").count(), 1, "{text}");
+}
+
+#[test]
 fn a_verdict_claims_no_more_than_was_proved() {
     assert_eq!(headline(|_| {}), "race-free: 3 tasks, 4 strands, every schedule of this input");
     let free = "race-free: 3 tasks, 4 strands, every schedule of this input";

@@ -6,7 +6,7 @@
 use std::ffi::{c_int, c_void};
 use std::path::PathBuf;
 use std::sync::PoisonError;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use dagsan_findings::{
     End, FINDINGS_FILE, Findings, Kind, Memory, Process, Race, Side, Stack, Stats, Task, Threads, Uses,
@@ -20,15 +20,19 @@ use crate::session::{self, Session};
 use crate::start;
 use crate::threads;
 
-/// Memory for the report of a program that has run out of it.
-static RESERVE: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
-const RESERVE_BYTES: usize = 8 << 20;
+/// Memory for the report of a program that has run out of it: blocks that the C library keeps when they are freed, and
+/// joins to larger ones. It would give a block of all this size back to the system, which would not return it.
+static RESERVE: [AtomicPtr<c_void>; 128] = [const { AtomicPtr::new(std::ptr::null_mut()) }; 128];
+const RESERVE_BLOCK: usize = 64 << 10;
+static RESERVE_IS_USED: AtomicBool = AtomicBool::new(false);
 
 /// Sees to it that the end will be heard of.
 pub fn prepare() {
     // SAFETY: plain calls of the C library; the handlers have the right types.
     unsafe {
-        RESERVE.store(libc::malloc(RESERVE_BYTES), Ordering::Relaxed);
+        for block in &RESERVE {
+            block.store(libc::malloc(RESERVE_BLOCK), Ordering::Relaxed);
+        }
         libc::atexit(at_exit);
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = at_abort as *const () as usize;
@@ -76,10 +80,18 @@ extern "C" fn at_abort(signal: c_int) {
 /// The runtime needs memory, and there is none: it says so, reports what it has found, and ends the program.
 #[cold]
 pub fn out_of_memory() -> ! {
-    // SAFETY: the block was allocated by `prepare`, and is freed once.
-    unsafe { libc::free(RESERVE.swap(std::ptr::null_mut(), Ordering::Relaxed)) };
-    let end = End::OutOfMemory("the runtime got no more memory; use a smaller input".to_owned());
     say("dagsan: out of memory\n");
+    if RESERVE_IS_USED.swap(true, Ordering::Relaxed) {
+        say("dagsan: not even the report of what was found has room\n");
+        // SAFETY: a plain call.
+        unsafe { libc::_exit(1) }
+    }
+    // All but the last, which keeps the others from the end of the heap: what is free there goes back to the system.
+    for block in &RESERVE[..RESERVE.len() - 1] {
+        // SAFETY: the block was allocated by `prepare`, and is freed once.
+        unsafe { libc::free(block.load(Ordering::Relaxed)) };
+    }
+    let end = End::OutOfMemory("the runtime got no more memory; use a smaller input".to_owned());
     let code = finish(true, end).unwrap_or(1);
     // SAFETY: a plain call.
     unsafe { libc::_exit(code) }

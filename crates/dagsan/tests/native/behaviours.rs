@@ -121,6 +121,9 @@ fn a_program_that_gets_no_more_memory_has_its_findings() {
     let (ran, found) = behave("no_memory_after_a_race", "");
     assert!(matches!(&found.end, End::OutOfMemory(why) if why.contains("smaller input")), "{:?}", found.end);
     assert_eq!((ran.code, found.races.len()), (66, 1), "{}", ran.stderr);
+    let (ran, found) = behave("no_byte_after_a_race", "");
+    assert!(matches!(&found.end, End::OutOfMemory(_)), "{:?}", found.end);
+    assert_eq!((ran.code, found.races.len()), (66, 1), "{}", ran.stderr);
 }
 
 #[test]

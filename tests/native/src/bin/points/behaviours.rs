@@ -27,6 +27,7 @@ pub const BEHAVIOURS: &[Point] = points![
     fork_and_exit,
     much_memory_after_a_race,
     no_memory_after_a_race,
+    no_byte_after_a_race,
     deadlock_of_promises,
     deadlock_after_a_race,
     deadlock_that_is_handled,
@@ -181,16 +182,34 @@ fn no_memory_after_a_race() {
     let words: Vec<Shared<u64>> = (0..10_000_000).map(Shared::new).collect();
     finish(|scope| {
         race(scope, &WORD);
-        // SAFETY: plain numbers.
-        unsafe {
-            let mut limit: libc::rlimit = std::mem::zeroed();
-            assert_eq!(libc::getrlimit(libc::RLIMIT_DATA, &raw mut limit), 0);
-            limit.rlim_cur = 1 << 20;
-            assert_eq!(libc::setrlimit(libc::RLIMIT_DATA, &raw const limit), 0);
-        }
+        get_no_more_memory();
         for word in &words {
             spawn!(scope, store!(word, 1));
         }
+    });
+}
+
+/// From now on the system gives no more memory.
+fn get_no_more_memory() {
+    // SAFETY: plain numbers.
+    unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        assert_eq!(libc::getrlimit(libc::RLIMIT_DATA, &raw mut limit), 0);
+        limit.rlim_cur = 1 << 20;
+        assert_eq!(libc::setrlimit(libc::RLIMIT_DATA, &raw const limit), 0);
+    }
+}
+
+/// Neither does the allocator: the program has taken all that is free.
+fn no_byte_after_a_race() {
+    finish(|scope| {
+        race(scope, &WORD);
+        get_no_more_memory();
+        for size in (4..26).rev().map(|power| 1 << power) {
+            // SAFETY: any size will do.
+            while !unsafe { libc::malloc(size) }.is_null() {}
+        }
+        spawn!(scope, drop(black_box(vec![0_u8; 100])));
     });
 }
 

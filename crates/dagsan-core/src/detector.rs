@@ -14,6 +14,7 @@ use crate::ids::{StrandId, TaskId};
 use crate::locks::{Held, ISOLATED, Lockset, Locksets};
 use crate::order::{self, Build, Engine, Isolation, Order, Visits};
 use crate::race::{Access, Race, RaceLog};
+use crate::stand_in::{Exits, StandIns};
 use crate::step::{Phase, Step};
 use crate::stream::{Consumer, Strand};
 
@@ -57,6 +58,7 @@ struct Online {
     history: History,
     origins: order::Strands<Origin>,
     locksets: Locksets,
+    stand_ins: StandIns,
     /// Room for the locks of a strand.
     held: Vec<Held>,
 }
@@ -66,6 +68,7 @@ struct Online {
 struct Origin {
     task: TaskId,
     locks: Lockset,
+    exits: Exits,
 }
 
 /// The races found, and what it took.
@@ -109,6 +112,7 @@ impl Detector {
                 history: History::new(),
                 origins: order::Strands::new(),
                 locksets: Locksets::new(),
+                stand_ins: StandIns::default(),
                 held: Vec::new(),
             })),
             Build::Graph(build) => Method::Graph(build()),
@@ -242,10 +246,11 @@ impl Online {
     fn accesses(&mut self, strand: &Strand, runs: &[Run], isolated: bool, found: &mut Findings) {
         self.order.now(strand);
         let locks = self.locks(strand, isolated);
-        self.origins.enter(strand.id, Origin { task: strand.task, locks });
+        let exits = self.stand_ins.exits(strand);
+        self.origins.enter(strand.id, Origin { task: strand.task, locks, exits });
         let Online { order, history, origins, locksets, .. } = self;
         let mut judge =
-            Bench { order: &mut **order, origins, locksets, found, now: strand.id, task: strand.task };
+            Bench { order: &mut **order, origins, locksets, found, now: strand.id, task: strand.task, exits };
         judge.found.stats.checks += runs.len() as u64;
         let record = |run: &Run| Record::new(strand.id, run, locks != Lockset::EMPTY);
         let mut rest = runs;
@@ -285,6 +290,7 @@ impl Online {
 
     fn event(&mut self, step: &Step<'_>) -> Result<(), Error> {
         self.order.event(step)?;
+        self.stand_ins.event(step);
         if step.phase == Phase::Quiesced {
             self.history.clear();
             self.origins.forget();
@@ -302,6 +308,7 @@ struct Bench<'a> {
     found: &'a mut Findings,
     now: StrandId,
     task: TaskId,
+    exits: Exits,
 }
 
 impl Judge for Bench<'_> {
@@ -326,6 +333,11 @@ impl Judge for Bench<'_> {
         self.origins[strand].task
     }
 
+    #[inline]
+    fn stands_in(&self, strand: StrandId) -> bool {
+        self.exits.is_some() && self.origins[strand].exits == self.exits
+    }
+
     fn bag(&mut self, strand: StrandId) -> Option<u32> {
         self.order.bag(strand)
     }
@@ -341,7 +353,7 @@ impl Judge for Bench<'_> {
     #[cold]
     fn race(&mut self, first: Record, second: Record, location: Location) -> bool {
         let side = |record: Record| {
-            let Origin { task, locks } = self.origins[record.strand()];
+            let Origin { task, locks, .. } = self.origins[record.strand()];
             let held = self.locksets.held(locks);
             // No lock has a larger number.
             let isolated = held.last() == Some(&ISOLATED);

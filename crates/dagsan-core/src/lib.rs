@@ -17,6 +17,7 @@ pub mod oracle;
 pub mod order;
 mod race;
 mod recording;
+mod stand_in;
 mod step;
 mod stream;
 pub mod structure;

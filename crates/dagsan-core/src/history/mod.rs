@@ -43,6 +43,10 @@ pub(crate) trait Judge {
     /// The task of a strand; its strands precede each other.
     fn task(&self, strand: StrandId) -> TaskId;
 
+    /// `strand` does not precede the strand of the accesses; does it follow that whatever comes later and is parallel to
+    /// the latter is parallel to `strand` too? See [`crate::stand_in`].
+    fn stands_in(&self, strand: StrandId) -> bool;
+
     /// A bag of strands that will all have the same answers (see [`crate::order::Order::bag`]).
     fn bag(&mut self, strand: StrandId) -> Option<u32>;
 

@@ -8,6 +8,8 @@
 //! further race on it is found. Two accesses conflict if one writes, not both are atomic, and the locks of their
 //! strands do not keep them apart: a plain write without locks is alone in covering whatever it follows.
 //!
+//! Where the latest reader stands for the new one (see `stand_in`), nothing changes at all.
+//!
 //! Finding out whether a reader can be dropped costs a query, and keeping it is never wrong: only
 //! the latest is asked about, and all of them whenever their number has doubled. Then also those that
 //! share a bag with a later one go: the engine will never tell them apart. Where many tasks read the same, such a query
@@ -125,10 +127,14 @@ impl Transitions {
         self.list_of(kept, judge)
     }
 
-    /// The list with `access` in it, and without some that it covers.
+    /// The list with `access` in it, and without some that it covers; or as it was, if its latest stands for `access`.
     fn remember(&mut self, mut list: List, access: Record, judge: &mut impl Judge) -> List {
         while let Some((latest, older)) = self.lists.head(list) {
-            if !covers(access, latest, judge) || !judge.surely_precedes(latest.strand()) {
+            let precedes = judge.surely_precedes(latest.strand());
+            if !precedes && judge.stands_in(latest.strand()) && covers(latest, access, judge) {
+                return list;
+            }
+            if !precedes || !covers(access, latest, judge) {
                 break;
             }
             list = older;

@@ -280,6 +280,33 @@ pub struct Run {
     pub atomic: bool,
 }
 
+/// The same run in one line after the other: what code that walks through memory leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// In the first line.
+    pub first: Run,
+    /// In so many lines more.
+    pub more: u32,
+}
+
+impl Span {
+    /// The runs, line by line.
+    pub fn runs(self) -> impl Iterator<Item = Run> {
+        let Span { first, more } = self;
+        (0..=u64::from(more)).map(move |after| {
+            let at = Location { line: first.at.line + after, ..first.at };
+            Run { at, ..first }
+        })
+    }
+}
+
+impl From<Run> for Span {
+    #[inline]
+    fn from(first: Run) -> Span {
+        Span { first, more: 0 }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::AccessKind::{Read, Write};

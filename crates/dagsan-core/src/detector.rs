@@ -4,7 +4,7 @@
 //! what is remembered of their bytes. A graph engine gets all, and is asked for its races when a scope or the
 //! program ends.
 
-use crate::access::Run;
+use crate::access::{Run, Span};
 use crate::analysis::Analysis;
 use crate::bytes::{Bytes, Location};
 use crate::error::Error;
@@ -181,6 +181,17 @@ impl Detector {
         }
     }
 
+    /// Is the strand to be checked?
+    fn wants(&mut self, strand: &Strand) -> Result<bool, Error> {
+        self.check_order(strand.depth_first, strand.task)?;
+        if strand.quiescent {
+            self.found.stats.quiescent_strands += 1;
+        } else {
+            self.found.stats.strands += 1;
+        }
+        Ok(!strand.quiescent)
+    }
+
     fn check_order(&self, depth_first: bool, task: TaskId) -> Result<(), Error> {
         if self.finished {
             return Err(Error::Finished);
@@ -194,12 +205,9 @@ impl Detector {
 
 impl Consumer for Detector {
     fn accesses(&mut self, strand: &Strand, runs: &[Run]) -> Result<(), Error> {
-        self.check_order(strand.depth_first, strand.task)?;
-        if strand.quiescent {
-            self.found.stats.quiescent_strands += 1;
+        if !self.wants(strand)? {
             return Ok(());
         }
-        self.found.stats.strands += 1;
         match &mut self.method {
             Method::Graph(analysis) => {
                 if !self.engine.supports(Construct::Atomic) && runs.iter().any(|run| run.atomic) {
@@ -208,10 +216,20 @@ impl Consumer for Detector {
                 }
                 analysis.accesses(strand, runs);
             }
-            Method::Order(online) => {
-                let isolated = strand.isolated && self.engine.isolation == Isolation::MutualExclusion;
-                online.accesses(strand, runs, isolated, &mut self.found);
-            }
+            Method::Order(online) => online.accesses(strand, runs, self.engine.isolation, &mut self.found),
+        }
+        Ok(())
+    }
+
+    fn spans(&mut self, strand: &Strand, spans: &[Span]) -> Result<(), Error> {
+        if let Method::Graph(_) = &self.method {
+            let runs: Vec<Run> = spans.iter().flat_map(|span| span.runs()).collect();
+            return self.accesses(strand, &runs);
+        }
+        if self.wants(strand)?
+            && let Method::Order(online) = &mut self.method
+        {
+            online.accesses(strand, spans, self.engine.isolation, &mut self.found);
         }
         Ok(())
     }
@@ -243,36 +261,38 @@ impl Consumer for Detector {
 }
 
 impl Online {
-    fn accesses(&mut self, strand: &Strand, runs: &[Run], isolated: bool, found: &mut Findings) {
+    fn accesses<S: Copy + Into<Span>>(
+        &mut self,
+        strand: &Strand,
+        spans: &[S],
+        isolation: Isolation,
+        found: &mut Findings,
+    ) {
         self.order.now(strand);
+        let isolated = strand.isolated && isolation == Isolation::MutualExclusion;
         let locks = self.locks(strand, isolated);
         let exits = self.stand_ins.exits(strand);
         self.origins.enter(strand.id, Origin { task: strand.task, locks, exits });
         let Online { order, history, origins, locksets, .. } = self;
         let mut judge =
             Bench { order: &mut **order, origins, locksets, found, now: strand.id, task: strand.task, exits };
-        judge.found.stats.checks += runs.len() as u64;
         let record = |run: &Run| Record::new(strand.id, run, locks != Lockset::EMPTY);
-        let mut rest = runs;
-        loop {
-            if let Some(soon) = rest.get(AHEAD) {
-                history.expect(soon.at.line);
+        let ahead = |count: usize| spans.get(count).map(|&span| span.into().first.at.line);
+        let mut next = 0;
+        while let Some(Span { first: one, more }) = spans.get(next).map(|&span| span.into()) {
+            judge.found.stats.checks += u64::from(more) + 1;
+            ahead(next + AHEAD).inspect(|&line| history.expect(line));
+            ahead(next + AHEAD / 2).inspect(|&line| history.expect_segments(line));
+            next += 1;
+            // A front end may well have the read of a line beside its write.
+            if more == 0 && ahead(next) == Some(one.at.line) {
+                let two = spans[next].into().first;
+                judge.found.stats.checks += 1;
+                next += 1;
+                history.access_twice(one.at, record(&one), (two.at.mask, record(&two)), &mut judge);
+            } else {
+                history.access(one.at, more, record(&one), &mut judge);
             }
-            if let Some(sooner) = rest.get(AHEAD / 2) {
-                history.expect_segments(sooner.at.line);
-            }
-            rest = match rest {
-                // A front end may well have the read of a line beside its write.
-                [one, two, more @ ..] if one.at.line == two.at.line => {
-                    history.access_twice(one.at, record(one), (two.at.mask, record(two)), &mut judge);
-                    more
-                }
-                [one, more @ ..] => {
-                    history.access(one.at, record(one), &mut judge);
-                    more
-                }
-                [] => break,
-            };
         }
         history.tidy();
     }

@@ -23,7 +23,7 @@ mod stream;
 pub mod structure;
 mod tasks;
 
-pub use access::{AccessKind, AccessSet, Run};
+pub use access::{AccessKind, AccessSet, Run, Span};
 pub use bytes::{Bytes, LINE_BYTES, Lines, Location, OutOfAddressSpace};
 pub use detector::{Detector, RACE_LIMIT, Stats};
 pub use error::Error;

@@ -5,7 +5,7 @@
 //! checks both, numbers the strands that touched memory, and passes all on to its consumer: a
 //! detector, the graph builder, a recorder, or several of them at once.
 
-use crate::access::{AccessKind, AccessSet, Run};
+use crate::access::{AccessKind, AccessSet, Run, Span};
 use crate::bytes::Bytes;
 use crate::error::Error;
 use crate::event::Event;
@@ -40,6 +40,12 @@ pub trait Consumer {
     /// pieces (memory freed while it runs is delivered at once), with the same number. A byte may come twice,
     /// in runs that differ in kind or atomicity.
     fn accesses(&mut self, strand: &Strand, runs: &[Run]) -> Result<(), Error>;
+
+    /// The same for runs that go on over many lines.
+    fn spans(&mut self, strand: &Strand, spans: &[Span]) -> Result<(), Error> {
+        let runs: Vec<Run> = spans.iter().flat_map(|span| span.runs()).collect();
+        self.accesses(strand, &runs)
+    }
 
     /// A task event.
     fn event(&mut self, step: &Step<'_>) -> Result<(), Error>;
@@ -135,7 +141,21 @@ impl<C: Consumer> Stream<C> {
         if runs.is_empty() {
             return Ok(());
         }
-        self.guarded(|stream| stream.deliver(task, runs))
+        self.guarded(|stream| {
+            let (strand, consumer) = stream.running(task)?;
+            consumer.accesses(&strand, runs)
+        })
+    }
+
+    /// Like [`Stream::runs`], for a front end that finds the same runs in lines that follow each other.
+    pub fn spans(&mut self, task: TaskId, spans: &[Span]) -> Result<(), Error> {
+        if spans.is_empty() {
+            return Ok(());
+        }
+        self.guarded(|stream| {
+            let (strand, consumer) = stream.running(task)?;
+            consumer.spans(&strand, spans)
+        })
     }
 
     /// A task event.
@@ -171,13 +191,6 @@ impl<C: Consumer> Stream<C> {
         let result = self.accesses(task, &taken).and_then(|()| self.erase(bytes));
         self.taken = taken;
         result
-    }
-
-    /// Like [`Stream::free`], for a front end that delivers runs: `runs` is what the running strand of `task` did
-    /// to `bytes` since its last delivery, the write of the free among it.
-    pub fn free_runs(&mut self, task: TaskId, bytes: Bytes, runs: &[Run]) -> Result<(), Error> {
-        self.runs(task, runs)?;
-        self.erase(bytes)
     }
 
     /// `bytes` become other memory without a free: a dead stack, for example. The caller has
@@ -221,7 +234,8 @@ impl<C: Consumer> Stream<C> {
         self.consumer
     }
 
-    fn deliver(&mut self, task: TaskId, runs: &[Run]) -> Result<(), Error> {
+    /// The running strand of `task`, which has a number from now on, and who is to hear of it.
+    fn running(&mut self, task: TaskId) -> Result<(Strand<'_>, &mut C), Error> {
         let depth_first = self.structure.turn(task)?;
         let id = match *self.structure.strand(task) {
             Some(id) => id,
@@ -240,7 +254,7 @@ impl<C: Consumer> Stream<C> {
             quiescent: self.structure.quiescent(),
             depth_first,
         };
-        self.consumer.accesses(&strand, runs)
+        Ok((strand, &mut self.consumer))
     }
 
     /// After an error the structure and the consumer may disagree: nothing more is taken.

@@ -6,10 +6,11 @@
 //! looked at if the line is found to be racy:
 //!
 //! ```text
-//!   entries     … │ line 7: e4 e3 e1, line 9: f2 f1 │ line 7: … │           a ring: the oldest go
-//!   pieces      … │ strand 12                       │ strand 13 │
+//!   entries     … │ lines 7-9: e1, lines 7-8: e2 │ lines 7-9: … │           a ring: the oldest go
+//!   pieces      … │ strand 12                    │ strand 13    │
 //!
-//!   the place of byte b in line 7:   the latest of e4 e3 e1 that was made before b was touched
+//!   the place of byte b in line 7:   of those entries that were made before b was touched, the one whose mask
+//!                                    is the largest; if there is none, the place that came first
 //! ```
 //!
 //! What a long run has pushed out is lost: then the place of another byte of the line is all there is.
@@ -32,6 +33,17 @@ struct Piece {
     end: u64,
 }
 
+/// From where a byte was accessed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// From where the line was accessed first.
+    First,
+    /// From somewhere else.
+    Later(Origin),
+    /// It is not known any more.
+    Forgotten,
+}
+
 /// See the module's documentation.
 #[derive(Debug, Default)]
 pub struct Journal {
@@ -44,7 +56,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// An entry of the running strand, the latest first. The first one of a line has all its bytes in `before`.
+    /// An entry of the running strand, not the first of its lines.
     #[inline]
     pub fn push(&mut self, entry: Entry) {
         if self.entries.len() < CAPACITY {
@@ -73,32 +85,24 @@ impl Journal {
     }
 
     /// From where the strand accessed the byte of the line, which it did from several places.
-    pub fn origin(&self, strand: StrandId, kind: AccessKind, line: u64, byte: u64) -> Option<Origin> {
-        let pieces = self.pieces.iter().rev().filter(|piece| piece.strand == strand);
-        pieces.into_iter().find_map(|piece| self.origin_in(piece.start..piece.end, kind, line, byte))
+    pub fn place(&self, strand: StrandId, kind: AccessKind, line: u64, byte: u64) -> Place {
+        let mut pieces = self.pieces.iter().rev().filter(|piece| piece.strand == strand);
+        // If the strand came in pieces, each may have its own place for the byte.
+        match (pieces.next(), pieces.next()) {
+            (Some(piece), None) => self.place_in(piece.start..piece.end, kind, line, byte),
+            _ => Place::Forgotten,
+        }
     }
 
-    fn origin_in(
-        &self,
-        entries: std::ops::Range<u64>,
-        kind: AccessKind,
-        line: u64,
-        byte: u64,
-    ) -> Option<Origin> {
-        let mut latest = None;
-        for number in entries {
-            let entry = &self.entries[number as usize % CAPACITY];
-            if entry.line() != line || entry.kind() != kind {
-                continue;
-            }
-            if entry.is_first() {
-                return (entry.before & byte != 0).then_some(latest.unwrap_or(entry.origin));
-            }
-            if latest.is_none() && entry.before & byte == 0 {
-                latest = Some(entry.origin);
-            }
+    fn place_in(&self, entries: std::ops::Range<u64>, kind: AccessKind, line: u64, byte: u64) -> Place {
+        let entries = entries.map(|number| &self.entries[number as usize % CAPACITY]);
+        let before = entries.filter(|entry| {
+            entry.kind() == kind && entry.lines().contains(&line) && entry.before & byte == 0
+        });
+        match before.max_by_key(|entry| entry.before.count_ones()) {
+            Some(entry) => Place::Later(entry.origin()),
+            None => Place::First,
         }
-        None
     }
 
     /// Nobody will ask for what was.
@@ -112,16 +116,16 @@ mod tests {
     use super::*;
 
     fn origin(code: u32) -> Origin {
-        Origin { code, caller: 0 }
+        Origin { code: code << 2 | 1, caller: 0 }
     }
 
     /// Line 7 from three places: bytes 0 and 1, then 2, then 3.
     fn three_places(journal: &mut Journal, strand: u32) {
-        let read = AccessKind::Read;
-        journal.push(Entry::new(7, read, false, 0b0111, origin(5)));
-        journal.push(Entry::new(8, read, true, 0b0001, origin(9)));
-        journal.push(Entry::new(7, read, false, 0b0011, origin(3)));
-        journal.push(Entry::new(7, read, true, 0b1111, origin(1)));
+        let entry =
+            |line, before, code| Entry::new(line, false, before, origin(code)).of_kind(AccessKind::Read);
+        journal.push(entry(7, 0b0111, 5));
+        journal.push(entry(8, 0b0001, 9));
+        journal.push(entry(7, 0b0011, 3));
         journal.end_piece(Some(StrandId(strand)));
     }
 
@@ -130,20 +134,32 @@ mod tests {
         let mut journal = Journal::default();
         three_places(&mut journal, 1);
         journal.end_piece(Some(StrandId(2)));
-        let at = |byte: u64| journal.origin(StrandId(1), AccessKind::Read, 7, byte).map(|origin| origin.code);
-        assert_eq!([1, 2, 4, 8, 16].map(at), [Some(1), Some(1), Some(3), Some(5), None]);
-        assert_eq!(journal.origin(StrandId(2), AccessKind::Read, 7, 1), None);
-        assert_eq!(journal.origin(StrandId(1), AccessKind::Write, 7, 1), None);
+        let at = |byte: u64| journal.place(StrandId(1), AccessKind::Read, 7, byte);
+        let [later, last] = [3, 5].map(|code| Place::Later(origin(code)));
+        assert_eq!([1, 2, 4, 8].map(at), [Place::First, Place::First, later, last]);
+        assert_eq!(journal.place(StrandId(1), AccessKind::Write, 7, 8), Place::First);
+        assert_eq!(journal.place(StrandId(2), AccessKind::Read, 7, 1), Place::Forgotten);
+    }
+
+    #[test]
+    fn a_strand_in_pieces_has_no_certain_place() {
+        let mut journal = Journal::default();
+        three_places(&mut journal, 1);
+        three_places(&mut journal, 1);
+        assert_eq!(journal.place(StrandId(1), AccessKind::Read, 7, 4), Place::Forgotten);
     }
 
     #[test]
     fn the_oldest_are_forgotten() {
         let mut journal = Journal::default();
-        let strands = CAPACITY as u32 / 4 + 2;
+        let strands = CAPACITY as u32 / 3 + 2;
         (0..strands).for_each(|strand| three_places(&mut journal, strand));
-        let known = |strand| journal.origin(StrandId(strand), AccessKind::Read, 7, 1).is_some();
-        assert_eq!([0, 1, 2, strands - 1].map(known), [false, false, true, true]);
+        let known = |journal: &Journal, strand| {
+            journal.place(StrandId(strand), AccessKind::Read, 7, 4) != Place::Forgotten
+        };
+        let asked = [0, 1, 2, strands - 1];
+        assert_eq!(asked.map(|strand| known(&journal, strand)), [false, false, true, true]);
         journal.forget();
-        assert!(journal.origin(StrandId(strands - 1), AccessKind::Read, 7, 1).is_none());
+        assert!(!known(&journal, strands - 1));
     }
 }

@@ -1,22 +1,33 @@
-//! The log of the running strand: which code touched which line first, in the order of its accesses.
+//! The log of the running strand: which code touched which lines, in the order of its accesses.
 //!
 //! The tables of `layout` say *which* bytes the strand has touched; the log says *who* did. An entry is made when some
 //! code touches new bytes of a line, and other code, or none, was the last to do so. It keeps the line's mask as it
-//! was then. So the bytes that belong to an entry are those that were set since, up to the next entry of the line:
+//! was then: the bytes that belong to an entry are those that were set since, up to the next entry of the line.
+//!
+//! Code that walks through memory touches line after line, each the same way. So an entry stands for a stretch of
+//! lines: it is made longer as long as the lines follow each other. A loop that the compiler has unrolled consists of several
+//! such codes, which take turns, and may come by each line more than once; therefore many latest entries are kept at
+//! hand, each at the place that some bits of its code and mask choose.
 //!
 //! ```text
-//!   entry  [ line, is it the line's first? | mask before | code, caller ]           reads and writes have a log each
-//!              7              1                   8            4 + 4
+//!   log     next, end │ latest entries │ … entries …                                 reads and writes have a log each
+//!
+//!   entry   [ last line + 1 │ lines before it │ mask before │ code │ caller ]
+//!                 6                 2                8          4      4
+//!   code    [ low half of the code's address, but its two lowest bits │ not the line's first? │ 1 ]
 //! ```
 //!
-//! Read backwards, the log gives the runs of the access set and leaves the tables empty, in one pass. A line is one run,
-//! with the code of its first entry; if it has more, they go to the `journal`. A write covers the reads of the same
-//! bytes.
+//! The table of sites has the last code of each line: so it also tells whether a line was touched by several. Which entry
+//! of a line came first does not matter otherwise, as its masks only grow.
+//!
+//! At the end of the strand, the first entry of each line gives the runs of the access set, and the tables are left empty.
+//! A line is one run, with the code of that entry; the other entries go to the `journal`. A write covers the reads of the
+//! same bytes.
 //!
 //! If the log is full the strand's accesses are delivered, and it begins again: a strand may come in pieces. To
 //! keep whole call stacks (`stacks=1`) the log claims to be full all the time, so that every entry is made here.
 
-use dagsan_core::{AccessKind, Location, Run, SiteId};
+use dagsan_core::{AccessKind, Location, Run, SiteId, Span};
 
 use crate::layout::{self, SEEN, WRITTEN};
 use crate::session;
@@ -26,51 +37,78 @@ use crate::sites::{Origin, Sites};
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub(crate) struct Entry {
-    /// The number of the line, and flags in the highest byte.
-    line: u64,
-    /// The bytes of the line that the strand knew.
+    /// See the module's documentation.
+    lines: u64,
+    /// The bytes of each line that the strand knew.
     pub(crate) before: u64,
-    pub(crate) origin: Origin,
+    origin: Origin,
 }
 
-/// There is an earlier entry of the line.
-const LATER: u64 = 1 << 56;
-/// In the journal: a write.
-const WRITE: u64 = 1 << 57;
+const MORE: u32 = 48;
+/// What is added to the lines of an entry for one line more.
+pub(crate) const ONE_MORE: u64 = 1 << MORE | 1;
+
+/// Of a code: it is not the first that touched the line.
+const LATER: u32 = 2;
+/// Of a code: set in every code, so that none is 0; of one in the journal: is it a write?
+const CODE: u32 = 1;
+
+/// The code at an address.
+pub(crate) fn code(address: usize) -> u32 {
+    address as u32 & !(LATER | CODE) | CODE
+}
 
 impl Entry {
     #[inline]
-    pub(crate) fn new(line: u64, kind: AccessKind, first: bool, before: u64, origin: Origin) -> Entry {
+    pub(crate) fn new(line: u64, first: bool, before: u64, origin: Origin) -> Entry {
         let later = if first { 0 } else { LATER };
-        let write = if kind == AccessKind::Write { WRITE } else { 0 };
-        Entry { line: line | later | write, before, origin }
+        Entry { lines: line + 1, before, origin: Origin { code: origin.code | later, ..origin } }
     }
 
+    /// The lines it stands for.
     #[inline]
-    pub(crate) fn line(&self) -> u64 {
-        self.line & (LATER - 1)
+    pub(crate) fn lines(&self) -> std::ops::Range<u64> {
+        let end = self.lines & ((1 << MORE) - 1);
+        end - (self.lines >> MORE) - 1..end
     }
 
-    /// Is it the first of its line?
+    /// Is it the first of its lines?
     #[inline]
-    pub(crate) fn is_first(&self) -> bool {
-        self.line & LATER == 0
+    fn is_first(&self) -> bool {
+        self.origin.code & LATER == 0
+    }
+
+    /// Who it was.
+    #[inline]
+    pub(crate) fn origin(&self) -> Origin {
+        Origin { code: self.origin.code & !LATER | CODE, ..self.origin }
+    }
+
+    /// The same for the journal, which has reads and writes.
+    #[inline]
+    pub(crate) fn of_kind(mut self, kind: AccessKind) -> Entry {
+        self.origin.code = self.origin.code & !CODE | u32::from(kind == AccessKind::Write);
+        self
     }
 
     pub(crate) fn kind(&self) -> AccessKind {
-        if self.line & WRITE == 0 { AccessKind::Read } else { AccessKind::Write }
+        if self.origin.code & CODE == 0 { AccessKind::Read } else { AccessKind::Write }
     }
 }
 
-/// So many entries before the strand is delivered in pieces: lines of 64 MiB.
+/// So many entries before the strand is delivered in pieces.
 const CAPACITY: usize = 1 << 20;
 
-/// A log: where the next entry goes, where there is room no more, and where it starts. The assembly in `miss` knows
-/// the first two.
+/// So many latest entries are at hand: for the codes of a loop of 1 KiB, as each is longer than 16 bytes.
+pub(crate) const LATEST: usize = 64;
+
+/// A log: where the next entry goes, where there is room no more, the latest entries, and where the log starts. The
+/// assembly in `miss` knows the first three. A latest entry at or after the next one was of an earlier strand.
 #[repr(C)]
 pub(crate) struct Log {
     next: *mut Entry,
     end: *mut Entry,
+    latest: [*mut Entry; LATEST],
     start: *mut Entry,
 }
 
@@ -80,8 +118,12 @@ pub(crate) static mut READS: Log = Log::NONE;
 pub(crate) static mut WRITES: Log = Log::NONE;
 
 impl Log {
-    const NONE: Log =
-        Log { next: std::ptr::null_mut(), end: std::ptr::null_mut(), start: std::ptr::null_mut() };
+    const NONE: Log = Log {
+        next: std::ptr::null_mut(),
+        end: std::ptr::null_mut(),
+        latest: [std::ptr::without_provenance_mut(usize::MAX); LATEST],
+        start: std::ptr::null_mut(),
+    };
 
     /// The log of a kind.
     fn of(kind: AccessKind) -> *mut Log {
@@ -126,15 +168,28 @@ impl Log {
         }
     }
 
-    fn pop(&mut self) -> Option<Entry> {
+    /// Has the last entry stand for one line more, if that is the next line, and new, and the code the same.
+    fn lengthen(&mut self, line: u64, origin: Origin) -> bool {
         if self.is_empty() {
-            return None;
+            return false;
         }
-        // SAFETY: entries from `start` to `next` have been written.
-        unsafe {
-            self.next = self.next.sub(1);
-            Some(self.next.read())
+        // SAFETY: there is an entry.
+        let last = unsafe { &mut *self.next.sub(1) };
+        let follows = last.origin == origin && last.lines().end == line && last.lines >> MORE < 0xffff;
+        if follows {
+            last.lines += ONE_MORE;
         }
+        follows
+    }
+
+    /// All entries.
+    fn entries(&self) -> &'static [Entry] {
+        // SAFETY: entries from `start` to `next` have been written, and are not written again before `clear`.
+        unsafe { std::slice::from_raw_parts(self.start, self.next.offset_from_unsigned(self.start)) }
+    }
+
+    fn clear(&mut self) {
+        self.next = self.start;
     }
 }
 
@@ -147,14 +202,12 @@ pub(crate) fn reserve(stacks: bool) -> std::io::Result<()> {
     }
 }
 
-/// An access that `miss` could not enter in the log. `kind` is 0 for a read, 1 for a write; `bytes` has bit 0 for the
-/// first of the eight bytes that `address` is in.
+/// An access that `miss` could not enter in the log. `kind` is 0 for a read, 1 for a write; `bytes` has bit 0 for that at
+/// `address`, and all are in one line.
 pub(crate) extern "C" fn record_miss(address: usize, bytes: u32, kind: u32, code: u32, frame: usize) {
     let kind = if kind == 0 { AccessKind::Read } else { AccessKind::Write };
-    let at = Location {
-        line: address as u64 >> layout::LINE_SHIFT,
-        mask: u64::from(bytes) << (address & 63 & !7),
-    };
+    let at =
+        Location { line: address as u64 >> layout::LINE_SHIFT, mask: u64::from(bytes) << (address & 63) };
     session::with(|session| {
         let origin = session.origin(code, frame);
         record(session, at, kind, origin);
@@ -176,13 +229,15 @@ pub(crate) fn record(session: &mut session::Session, at: Location, kind: AccessK
             return;
         }
         let log = Log::of(kind);
-        if (*layout::sites(line))[slot] != origin.code {
+        if (*layout::sites(line))[slot] & !LATER != origin.code {
             if (*log).is_full() {
                 session.deliver();
             }
             let first = (*layout::sites(line))[slot] == 0;
-            (*layout::sites(line))[slot] = origin.code;
-            (*log).push(Entry::new(line, AccessKind::Read, first, *known, origin));
+            if !first || !(*log).lengthen(line, origin) {
+                (*log).push(Entry::new(line, first, *known, origin));
+            }
+            (*layout::sites(line))[slot] = if first { origin.code } else { origin.code | LATER };
         }
         *known |= mask;
         *layout::mask(SEEN, line) |= mask;
@@ -196,65 +251,117 @@ pub(crate) fn is_empty() -> bool {
     unsafe { (*Log::of(AccessKind::Read)).is_empty() && (*Log::of(AccessKind::Write)).is_empty() }
 }
 
-/// What stands in the table of sites for a line of which later entries have been taken: no code is even.
-const TAKEN: u32 = 2;
+/// What is delivered at a time: as much as stays in the processor's first cache.
+const PIECE: usize = 512;
 
-/// Moves what was recorded into `runs`, without the bytes that `drop` picks of a line. Tables and logs are empty
+/// Spans on their way to the detector.
+pub(crate) struct Outbox<F: FnMut(&[Span])> {
+    spans: Vec<Span>,
+    deliver: F,
+}
+
+impl<F: FnMut(&[Span])> Outbox<F> {
+    /// With the room of `spans`, which is empty.
+    pub(crate) fn new(spans: Vec<Span>, deliver: F) -> Outbox<F> {
+        Outbox { spans, deliver }
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, run: Run) {
+        if run.at.mask == 0 {
+            return;
+        }
+        if let Some(Span { first, more }) = self.spans.last_mut() {
+            let next = Location { line: first.at.line + u64::from(*more) + 1, ..first.at };
+            if run == (Run { at: next, ..*first }) {
+                *more += 1;
+                return;
+            }
+            // The write of a line and its read stay together.
+            if first.at.line != run.at.line && self.spans.len() >= PIECE {
+                self.flush();
+            }
+        }
+        self.spans.push(run.into());
+    }
+
+    fn flush(&mut self) {
+        (self.deliver)(&self.spans);
+        self.spans.clear();
+    }
+
+    /// Delivers the rest. Returns the room.
+    pub(crate) fn close(mut self) -> Vec<Span> {
+        if !self.spans.is_empty() {
+            self.flush();
+        }
+        self.spans
+    }
+}
+
+/// Takes what was recorded to `outbox`, without the bytes that `drop` picks of a line. Tables and logs are empty
 /// afterwards. If a line was read and written, both come together, the write first.
-pub(crate) fn take(sites: &mut Sites, runs: &mut Vec<Run>, drop: impl Fn(u64) -> u64) {
+pub(crate) fn take<F: FnMut(&[Span])>(sites: &mut Sites, outbox: &mut Outbox<F>, drop: impl Fn(u64) -> u64) {
     // SAFETY: as in `record`.
     unsafe {
-        let reads = Log::of(AccessKind::Read);
-        while let Some(entry) = (*reads).pop() {
-            let line = entry.line();
-            let (seen, written) = (layout::mask(SEEN, line), *layout::mask(WRITTEN, line));
-            let code = &mut (*layout::sites(line))[0];
-            let Some(site) = site(entry, AccessKind::Read, *seen & !written, code, sites) else { continue };
-            if written != 0 {
-                // The write comes first: until it does, the site waits in the table.
-                *code = site.number();
-                continue;
+        for entry in take_entries(AccessKind::Read, sites) {
+            let mut numbers = Numbers::default();
+            for line in entry.lines() {
+                let (seen, written) = (layout::mask(SEEN, line), *layout::mask(WRITTEN, line));
+                let code = &mut (*layout::sites(line))[0];
+                let site = numbers.number(entry.origin(), *code, sites);
+                if written != 0 {
+                    // The write comes first: until it does, the site waits in the table.
+                    *code = site.number();
+                    continue;
+                }
+                outbox.push(run(line, *seen & !drop(line), AccessKind::Read, site));
+                (*seen, *code) = (0, 0);
             }
-            let mask = *seen & !drop(line);
-            if mask != 0 {
-                runs.push(run(line, mask, AccessKind::Read, site));
-            }
-            (*seen, *code) = (0, 0);
         }
-        let writes = Log::of(AccessKind::Write);
-        while let Some(entry) = (*writes).pop() {
-            let line = entry.line();
-            let (seen, written) = (layout::mask(SEEN, line), layout::mask(WRITTEN, line));
-            let [read, code] = &mut *layout::sites(line);
-            let Some(site) = site(entry, AccessKind::Write, *written, code, sites) else { continue };
-            let kept = !drop(line);
-            if *written & kept != 0 {
-                runs.push(run(line, *written & kept, AccessKind::Write, site));
+        for entry in take_entries(AccessKind::Write, sites) {
+            let mut numbers = Numbers::default();
+            for line in entry.lines() {
+                let (seen, written) = (layout::mask(SEEN, line), layout::mask(WRITTEN, line));
+                let [read, code] = &mut *layout::sites(line);
+                let site = numbers.number(entry.origin(), *code, sites);
+                let kept = !drop(line);
+                outbox.push(run(line, *written & kept, AccessKind::Write, site));
+                let read_at = SiteId::new(*read).unwrap_or(UNKNOWN);
+                outbox.push(run(line, *seen & !*written & kept, AccessKind::Read, read_at));
+                (*seen, *written) = (0, 0);
+                (*read, *code) = (0, 0);
             }
-            let mask = *seen & !*written & kept;
-            if mask != 0 {
-                runs.push(run(line, mask, AccessKind::Read, SiteId::new(*read).unwrap_or(UNKNOWN)));
-            }
-            (*seen, *written) = (0, 0);
-            (*read, *code) = (0, 0);
         }
     }
 }
 
-/// The site of a line, if the entry is the line's first: until it comes, later ones go to the journal. `all` are the
-/// bytes, and `code` is the entry's part of the table of sites.
-#[inline(always)]
-fn site(entry: Entry, kind: AccessKind, all: u64, code: &mut u32, sites: &mut Sites) -> Option<SiteId> {
-    if !entry.is_first() {
-        *code = TAKEN;
-        sites.journal.push(Entry::new(entry.line(), kind, false, entry.before, entry.origin));
-        return None;
+/// The first entries of all lines. The others have gone to the journal, and the log is empty.
+fn take_entries(kind: AccessKind, sites: &mut Sites) -> impl Iterator<Item = &'static Entry> + use<> {
+    // SAFETY: as in `record`. Nothing is recorded while the entries are in use, as that is while the session is.
+    let entries = unsafe {
+        let log = &mut *Log::of(kind);
+        let entries = log.entries();
+        log.clear();
+        entries
+    };
+    for later in entries.iter().filter(|entry| !entry.is_first()) {
+        sites.journal.push(later.of_kind(kind));
     }
-    let several = *code == TAKEN;
-    if several {
-        sites.journal.push(Entry::new(entry.line(), kind, true, all, entry.origin));
+    entries.iter().filter(|entry| entry.is_first())
+}
+
+/// The numbers of an entry's site: it alone, and one of several.
+#[derive(Default)]
+struct Numbers([Option<SiteId>; 2]);
+
+impl Numbers {
+    /// For a line that `code` was the last to touch.
+    #[inline]
+    fn number(&mut self, origin: Origin, code: u32, sites: &mut Sites) -> SiteId {
+        let several = code & LATER != 0;
+        *self.0[usize::from(several)].get_or_insert_with(|| sites.number(origin, several))
     }
-    Some(sites.number(entry.origin, several))
 }
 
 #[inline]

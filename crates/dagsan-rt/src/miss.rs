@@ -7,14 +7,14 @@
 //!   hook ── new bytes ──► entry: mask of the bytes, code address
 //!                           │ line last touched by the same code, the same way?
 //!                           ├─ yes ─► set the bits                                        (the usual case in loops)
-//!                           ├─ no ──► an entry in the log (`log`), then set the bits      (once per line and site)
+//!                           ├─ no ──► `enter`: in the log (`log`), then set the bits      (once per line and site)
 //!                           └─ the log is full ─► `slow`: save all registers, `log::record`
 //! ```
 //!
 //! The code address is the return address of the call in the hook, which lies in the code that the hook was inlined
 //! into: debug information leads from there to the source line of the access. Its low half identifies it, as a
-//! program's image is smaller than 4 GiB; bit 0 is set, so that it is not 0 (two calls are never one byte apart). The
-//! caller of the function is the return address in its frame: instrumented code has frame pointers.
+//! program's image is smaller than 4 GiB. Its two lowest bits are used for other things (`log`): a call is longer than four
+//! bytes. The caller of the function is the return address in its frame: instrumented code has frame pointers.
 //!
 //! A thread that does not run the tasks leaves at once.
 
@@ -24,31 +24,58 @@ use crate::layout::{SEEN, SITES, WRITTEN};
 use crate::log;
 use crate::state::OWNER;
 
+const READ: usize = 0;
+const WRITE: usize = 1;
+
 /// An entry for accesses of at most 16 bytes.
+///
+/// The bits of a line are read and written as one word, always: the processor passes on to a load what is still being stored
+/// only if the store has all of it. So a loop over memory need not wait for what it did last.
 ///
 /// ```text
 ///   in    rdi  the address                      spoiled  rax rcx rdx rdi, flags
+///         rbp  the frame of the code
 ///         [rsp] the code address
 /// ```
 macro_rules! entry {
-    ($name:ident, $bytes:literal, $body:ident) => {
+    ($name:ident, $bytes:literal, $kind:ident, $part:ident, $enter:ident, $table:ident $(, $also:ident)?) => {
         #[unsafe(naked)]
         pub(crate) unsafe extern "C" fn $name() {
             naked_asm!(
+                "mov rdx, fs:0",
+                "cmp rdx, [rip + {owner}]",
+                "jne 9f",
                 "mov rax, [rsp]",
+                "and eax, -4",
                 "or eax, 1",
                 // Does it cross the border of a line?
                 "mov ecx, edi",
                 "and ecx, 63",
                 "cmp ecx, 64 - {bytes}",
-                "ja 2f",
-                "and ecx, 7",
-                "mov edx, {all}",
-                "shl edx, cl",
-                "mov ecx, edx",
-                "jmp {body}",
-                // Then it is two accesses, of 64 - ecx bytes up to the border and of the others after it.
+                "ja 3f",
+                "mov rcx, rdi",
+                "shr rcx, 6",
+                // Was the line last touched by the same code, the same way?
+                "movabs rdx, {sites}",
+                "cmp [rdx + rcx * 8], eax",
+                "jne 5f",
                 "2:",
+                "movabs rdx, {table}",
+                "lea rdx, [rdx + rcx * 8]",
+                "mov eax, {all}",
+                "mov ecx, edi",
+                // By the lowest six bits of the address.
+                "shl rax, cl",
+                "or [rdx], rax",
+                $(
+                    "shr rdi, 6",
+                    concat!("movabs rdx, {", stringify!($also), "}"),
+                    "or [rdx + rdi * 8], rax",
+                )?
+                "9:",
+                "ret",
+                // Two accesses, of 64 - ecx bytes up to the border and of the others after it.
+                "3:",
                 "push rdi",
                 "push rax",
                 "push rcx",
@@ -57,11 +84,8 @@ macro_rules! entry {
                 "mov edx, 1",
                 "shl edx, cl",
                 "dec edx",
-                "mov ecx, edi",
-                "and ecx, 7",
-                "shl edx, cl",
                 "mov ecx, edx",
-                "call {body}",
+                "call {part}",
                 "pop rcx",
                 "pop rax",
                 "pop rdi",
@@ -72,91 +96,21 @@ macro_rules! entry {
                 "shl edx, cl",
                 "dec edx",
                 "mov ecx, edx",
-                "jmp {body}",
-                bytes = const $bytes,
-                all = const (1u32 << $bytes) - 1,
-                body = sym $body,
-            )
-        }
-    };
-}
-
-entry!(read1, 1, read);
-entry!(read2, 2, read);
-entry!(read4, 4, read);
-entry!(read8, 8, read);
-entry!(read16, 16, read);
-entry!(write1, 1, write);
-entry!(write2, 2, write);
-entry!(write4, 4, write);
-entry!(write8, 8, write);
-entry!(write16, 16, write);
-
-/// New bytes of one line.
-///
-/// ```text
-///   in    rdi  the address                      spoiled  rax rcx rdx rdi, flags
-///         eax  the code address, low half, odd
-///         ecx  the bytes, bit 0 for the first of the eight that the address is in
-///         rbp  the frame of the code
-/// ```
-macro_rules! body {
-    ($name:ident, $kind:expr, $table:ident, $log:ident $(, $also:ident)?) => {
-        #[unsafe(naked)]
-        unsafe extern "C" fn $name() {
-            naked_asm!(
-                "mov rdx, fs:0",
-                "cmp rdx, [rip + {owner}]",
-                "jne 9f",
-                "push rsi",
-                "mov rsi, rdi",
-                "shr rsi, 6",
-                "movabs rdx, {sites}",
-                "lea rdx, [rdx + rsi * 8]",
-                "cmp [rdx], eax",
-                "jne 5f",
-                "2:",
-                "shr rdi, 3",
-                "movabs rdx, {table}",
-                "or dword ptr [rdx + rdi], ecx",
-                $(
-                    concat!("movabs rdx, {", stringify!($also), "}"),
-                    "or dword ptr [rdx + rdi], ecx",
-                )?
-                "pop rsi",
-                "9:",
-                "ret",
-                // Other code than before: an entry in the log.
+                "jmp {part}",
                 "5:",
-                "push r8",
-                "mov r8, [rip + {log}]",
-                "cmp r8, [rip + {log} + 8]",
-                "jae 7f",
-                "mov [r8], rsi",
-                // Not the line's first entry? (`log::Entry`)
-                "cmp dword ptr [rdx], 0",
-                "setne byte ptr [r8 + 7]",
-                "mov [r8 + 16], eax",
-                "mov [rdx], eax",
-                "mov eax, [rbp + 8]",
-                "mov [r8 + 20], eax",
-                "movabs rax, {table}",
-                "mov rax, [rax + rsi * 8]",
-                "mov [r8 + 8], rax",
-                "add r8, 24",
-                "mov [rip + {log}], r8",
-                "pop r8",
-                "jmp 2b",
-                "7:",
-                "pop r8",
-                "pop rsi",
+                "call {enter}",
+                "jnc 2b",
+                "mov ecx, {all}",
                 "mov edx, {kind}",
                 "jmp {slow}",
                 owner = sym OWNER,
                 sites = const SITES + 4 * $kind,
                 table = const $table,
-                log = sym log::$log,
+                bytes = const $bytes,
+                all = const (1u32 << $bytes) - 1,
                 kind = const $kind,
+                part = sym $part,
+                enter = sym $enter,
                 slow = sym slow,
                 $($also = const SEEN,)?
             )
@@ -164,13 +118,179 @@ macro_rules! body {
     };
 }
 
-body!(read, 0, SEEN, READS);
-body!(write, 1, WRITTEN, WRITES, seen);
+macro_rules! entries {
+    ($($read:ident $write:ident $bytes:literal)*) => {
+        $(
+            entry!($read, $bytes, READ, read_part, enter_read, SEEN);
+            entry!($write, $bytes, WRITE, write_part, enter_write, WRITTEN, seen);
+        )*
+    };
+}
+
+entries! { read1 write1 1 read2 write2 2 read4 write4 4 read8 write8 8 read16 write16 16 }
+
+/// The bytes in one line of an access that crosses its border.
+///
+/// ```text
+///   in    rdi  the address                      spoiled  rax rcx rdx rdi, flags
+///         eax  the code (`log`)
+///         ecx  the bytes, bit 0 for that at the address
+///         rbp  the frame of the code
+/// ```
+macro_rules! part {
+    ($name:ident, $kind:ident, $enter:ident, $table:ident $(, $also:ident)?) => {
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name() {
+            naked_asm!(
+                "push rcx",
+                "mov rcx, rdi",
+                "shr rcx, 6",
+                "movabs rdx, {sites}",
+                "cmp [rdx + rcx * 8], eax",
+                "jne 5f",
+                "2:",
+                "pop rax",
+                "mov ecx, edi",
+                "shl rax, cl",
+                "shr rdi, 6",
+                "movabs rdx, {table}",
+                "or [rdx + rdi * 8], rax",
+                $(
+                    concat!("movabs rdx, {", stringify!($also), "}"),
+                    "or [rdx + rdi * 8], rax",
+                )?
+                "ret",
+                "5:",
+                "call {enter}",
+                "jnc 2b",
+                "pop rcx",
+                "mov edx, {kind}",
+                "jmp {slow}",
+                sites = const SITES + 4 * $kind,
+                table = const $table,
+                kind = const $kind,
+                enter = sym $enter,
+                slow = sym slow,
+                $($also = const SEEN,)?
+            )
+        }
+    };
+}
+
+part!(read_part, READ, enter_read, SEEN);
+part!(write_part, WRITE, enter_write, WRITTEN, seen);
+
+/// Other code than before touches a line: an entry in the log, unless one that the same code made lately can be made to
+/// stand for this line too. See `log`.
+///
+/// ```text
+///   in    rcx  the line                         spoiled  flags; rcx, unless the carry flag is set
+///         eax  the code                         out      carry flag: the log is full
+///         rdx  the table of sites, of this kind
+///         rbp  the frame of the code
+///
+///   log   [ next | end | latest entries, by code and mask ]       entry  [ end, more | before | code | caller ]
+///           0      8     16                                           0    6      8        16     20
+/// ```
+macro_rules! enter {
+    ($name:ident, $table:ident, $log:ident) => {
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name() {
+            naked_asm!(
+                "push rsi",
+                "push r8",
+                "push r9",
+                "push r10",
+                "push r11",
+                "mov esi, [rdx + rcx * 8]",
+                "xor r9d, r9d",
+                "test esi, esi",
+                "jz 2f",
+                // The line is known. Perhaps the last to touch it was this code, though not the only one.
+                "or eax, 2",
+                "cmp esi, eax",
+                "je 6f",
+                "movabs r9, {table}",
+                "mov r9, [r9 + rcx * 8]",
+                "2:",
+                "mov r11d, [rbp + 8]",
+                "movabs r10, 0x9e3779b97f4a7c15",
+                "imul r10, r9",
+                "shr r10, 58",
+                "mov esi, eax",
+                "shr esi, 4",
+                "add r10d, esi",
+                "and r10d, {latest} - 1",
+                "lea r8, [rip + {log}]",
+                "mov rsi, [r8 + 16 + r10 * 8]",
+                "cmp rsi, [r8]",
+                "jae 3f",
+                "cmp [rsi + 16], eax",
+                "jne 3f",
+                "cmp [rsi + 20], r11d",
+                "jne 3f",
+                "cmp [rsi + 8], r9",
+                "jne 3f",
+                "cmp word ptr [rsi + 6], -1",
+                "je 3f",
+                "mov r9, [rsi]",
+                "shl r9, 16",
+                "shr r9, 16",
+                "cmp r9, rcx",
+                "je 4f",
+                "mov r9, [rsi + 8]",
+                // A new entry.
+                "3:",
+                "mov rsi, [r8]",
+                "cmp rsi, [r8 + 8]",
+                "jae 7f",
+                "mov [r8 + 16 + r10 * 8], rsi",
+                "add qword ptr [r8], 24",
+                "lea r10, [rcx + 1]",
+                "mov [rsi], r10",
+                "mov [rsi + 8], r9",
+                "mov [rsi + 16], eax",
+                "mov [rsi + 20], r11d",
+                "mov [rdx + rcx * 8], eax",
+                "jmp 6f",
+                // The line after those of the entry.
+                "4:",
+                "movabs r10, {one_more}",
+                "add [rsi], r10",
+                "mov [rdx + rcx * 8], eax",
+                "6:",
+                "pop r11",
+                "pop r10",
+                "pop r9",
+                "pop r8",
+                "pop rsi",
+                "clc",
+                "ret",
+                "7:",
+                "and eax, -3",
+                "pop r11",
+                "pop r10",
+                "pop r9",
+                "pop r8",
+                "pop rsi",
+                "stc",
+                "ret",
+                table = const $table,
+                log = sym log::$log,
+                one_more = const log::ONE_MORE,
+                latest = const log::LATEST,
+            )
+        }
+    };
+}
+
+enter!(enter_read, SEEN, READS);
+enter!(enter_write, WRITTEN, WRITES);
 
 /// The log is full, or keeps more than this file can find out: on in Rust, with every register saved.
 ///
 /// ```text
-///   in    rdi, eax, ecx, rbp  as in `body`     spoiled  rax rcx rdx rdi, flags
+///   in    rdi, eax, ecx, rbp  as in `part`     spoiled  rax rcx rdx rdi, flags
 ///         edx  0 read, 1 write
 ///
 ///   stack, from high to low:  return address | rsi r8 r9 r10 r11 rbx | … 64-aligned: XSAVE area

@@ -8,6 +8,7 @@ use dagsan_findings::{Memory, Task};
 
 use crate::heap;
 use crate::image::Image;
+use crate::journal;
 use crate::sites::Sites;
 use crate::tasks::Tasks;
 
@@ -84,9 +85,10 @@ fn place(access: &Access, line: u64, byte: u64, sites: &mut Sites) -> Place {
     if !Sites::is_one_of_several(access.site) {
         return Place { site: access.site, nearby: false };
     }
-    match sites.journal.origin(access.strand, access.kind, line, byte) {
-        Some(origin) => Place { site: sites.number(origin, false), nearby: false },
-        None => Place { site: access.site, nearby: true },
+    match sites.journal.place(access.strand, access.kind, line, byte) {
+        journal::Place::First => Place { site: Sites::alone(access.site), nearby: false },
+        journal::Place::Later(origin) => Place { site: sites.number(origin, false), nearby: false },
+        journal::Place::Forgotten => Place { site: access.site, nearby: true },
     }
 }
 

@@ -29,13 +29,13 @@ use std::panic::Location as Place;
 use std::time::Instant;
 
 use dagsan_core::{
-    AccessKind, Bytes, Detector, Error, Event, Location, PromiseId, Run, Stream, TaskId, TaskKind,
+    AccessKind, Bytes, Detector, Error, Event, Location, PromiseId, Run, Span, Stream, TaskId, TaskKind,
 };
 use dagsan_findings as findings;
 use rustc_hash::FxHashMap;
 
 use crate::image::Image;
-use crate::log;
+use crate::log::{self, Outbox};
 use crate::options::Options;
 use crate::races::Found;
 use crate::sites::{self, Origin, Sites};
@@ -67,7 +67,7 @@ pub struct Session {
     pub active: bool,
     /// Scopes of the main task that are open; the session is given back with the last.
     depth: u32,
-    runs: Vec<Run>,
+    spans: Vec<Span>,
     /// Deliveries since memory was last looked at.
     deliveries: u32,
 }
@@ -224,7 +224,7 @@ impl Session {
             thread_locals: 0..0,
             active: false,
             depth: 0,
-            runs: Vec::new(),
+            spans: Vec::new(),
             deliveries: 0,
             options,
         }
@@ -257,7 +257,7 @@ impl Session {
         let stack = self.tasks.stack();
         let mut frames = [0; 2];
         sites::walk(frame, stack.low, stack.high, &mut frames);
-        let code = frames[0] as u32 | 1;
+        let code = log::code(frames[0]);
         if self.options.stacks {
             // SAFETY: if there is a frame in the stack, it starts with that of its caller.
             let outer = if frames[0] == 0 { 0 } else { unsafe { *(frame as *const usize) } };
@@ -359,7 +359,6 @@ impl Session {
 
     #[inline(never)]
     fn deliver_all(&mut self) {
-        let mut runs = std::mem::take(&mut self.runs);
         let (own, locals) = (self.tasks.private(), self.thread_locals.clone());
         // Most lines are in neither.
         let (lowest, highest) =
@@ -367,18 +366,22 @@ impl Session {
         let private = |line: u64| {
             if (lowest..=highest).contains(&line) { within(&own, line) | within(&locals, line) } else { 0 }
         };
-        log::take(&mut self.sites, &mut runs, private);
-        self.sync.take(&mut self.sites, &mut runs, private);
-        if runs.is_empty() || self.stopped.is_some() {
-            self.sites.journal.end_piece(None);
-        } else {
-            let task = self.tasks.current();
-            let result = self.stream.runs(task, &runs);
-            self.sites.journal.end_piece(self.stream.strand(task));
+        let (task, stream, stopped) = (self.tasks.current(), &mut self.stream, self.stopped.is_some());
+        let (mut any, mut result) = (false, Ok(()));
+        let mut outbox = Outbox::new(std::mem::take(&mut self.spans), |spans| {
+            if !stopped && result.is_ok() {
+                any = true;
+                result = stream.spans(task, spans);
+            }
+        });
+        log::take(&mut self.sites, &mut outbox, private);
+        self.sync.take(&mut self.sites, &mut outbox, private);
+        self.spans = outbox.close();
+        let strand = if any { self.stream.strand(task) } else { None };
+        self.sites.journal.end_piece(strand);
+        if any {
             self.delivered(result);
         }
-        runs.clear();
-        self.runs = runs;
     }
 
     /// Sees what came of a delivery.
@@ -417,21 +420,21 @@ impl Session {
         let count = sites::walk(frame, stack.low, stack.high, &mut frames);
         let site = self.sites.stack_number(&frames[..count]);
         let site = self.sites.number(Origin::free(site), false);
-        let mut runs = std::mem::take(&mut self.runs);
-        runs.extend(bytes.lines().map(|(line, mask)| Run {
-            at: Location { line, mask },
-            kind: AccessKind::Write,
-            site,
-            atomic: false,
-        }));
-        let task = self.tasks.current();
-        let result = match to_system {
-            true => self.stream.free_runs(task, bytes, &runs),
-            false => self.stream.runs(task, &runs),
-        };
+        let run =
+            |(line, mask)| Run { at: Location { line, mask }, kind: AccessKind::Write, site, atomic: false };
+        let (task, stream) = (self.tasks.current(), &mut self.stream);
+        let mut result = Ok(());
+        let mut outbox = Outbox::new(std::mem::take(&mut self.spans), |spans| {
+            if result.is_ok() {
+                result = stream.spans(task, spans);
+            }
+        });
+        bytes.lines().for_each(|part| outbox.push(run(part)));
+        self.spans = outbox.close();
+        if to_system && result.is_ok() {
+            result = self.stream.erase(bytes);
+        }
         self.delivered(result);
-        runs.clear();
-        self.runs = runs;
         self.sync.freed(start, size);
     }
 

@@ -3,7 +3,7 @@
 //! ```text
 //!   Origin     code                       caller
 //!   usual      low half of the address,   low half of the return address of the function: its caller
-//!              bit 0 set
+//!              the two lowest bits 1 (`log`)
 //!   stacks=1   the same                   the number of the call stack
 //!   free       twice the number of the    0
 //!              call stack, plus 2
@@ -109,6 +109,11 @@ impl Sites {
         site.number() & 1 != 0
     }
 
+    /// The same place, as if there were no others.
+    pub fn alone(site: SiteId) -> SiteId {
+        SiteId::new(site.number() & !1).unwrap_or(UNKNOWN)
+    }
+
     /// The number of a call stack.
     pub fn stack_number(&mut self, frames: &[usize]) -> u32 {
         if let Some(&number) = self.stack_numbers.get(frames) {
@@ -138,7 +143,7 @@ impl Sites {
         if self.origin(site).is_free() {
             return self.relative(&self.stacks[(code / 2 - 1) as usize], true);
         }
-        let code = self.image.address(code & !1);
+        let code = self.image.address(code & !3);
         if self.whole_stacks {
             let callers = &self.stacks[caller as usize];
             return self.relative(&[&[code], &callers[..]].concat(), true);

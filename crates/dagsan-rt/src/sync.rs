@@ -23,9 +23,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 
-use dagsan_core::{AccessKind, Bytes, Event, Location, LockId, LockMode, Run, SyncId, TaskId};
+use dagsan_core::{AccessKind, Bytes, Event, Location, LockId, LockMode, Run, Span, SyncId, TaskId};
 use rustc_hash::FxHashSet;
 
+use crate::log::Outbox;
 use crate::options::Hygiene;
 use crate::session::Session;
 use crate::sites::{Origin, Sites};
@@ -148,16 +149,21 @@ impl Sync {
         !self.accesses.is_empty()
     }
 
-    /// Moves the atomic accesses of the running strand into `runs`, without the bytes that `drop` picks of a line.
-    pub fn take(&mut self, sites: &mut Sites, runs: &mut Vec<Run>, drop: impl Fn(u64) -> u64) {
+    /// Takes the atomic accesses of the running strand to `outbox`, without the bytes that `drop` picks of a line.
+    pub fn take<F: FnMut(&[Span])>(
+        &mut self,
+        sites: &mut Sites,
+        outbox: &mut Outbox<F>,
+        drop: impl Fn(u64) -> u64,
+    ) {
         self.known.clear();
         for (access, origin) in self.accesses.drain(..) {
             let Ok(bytes) = Bytes::new(access.address as u64, access.bytes as u64) else { continue };
             let site = sites.number(origin, false);
-            runs.extend(bytes.lines().filter_map(|(line, mask)| {
+            for (line, mask) in bytes.lines() {
                 let at = Location { line, mask: mask & !drop(line) };
-                (at.mask != 0).then_some(Run { at, kind: access.kind, site, atomic: true })
-            }));
+                outbox.push(Run { at, kind: access.kind, site, atomic: true });
+            }
         }
     }
 

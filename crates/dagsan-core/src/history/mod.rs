@@ -113,19 +113,58 @@ impl History {
         }
     }
 
-    /// Compares an access with what is remembered of its bytes, and remembers it.
+    /// Compares an access with what is remembered of its bytes, and remembers it; then the same access to these
+    /// bytes of the next lines, so many `more`.
     #[inline]
-    pub(crate) fn access(&mut self, at: Location, access: Record, judge: &mut impl Judge) {
-        let place = self.pages.place(at.line);
-        let line = &mut self.pages[place];
-        let covered = line.mask & !at.mask == 0;
-        let alike = line.mask == at.mask || line.mask == 0 || (covered && access.is_plain_write());
-        if line.more == Chain::EMPTY && alike {
-            let hit = Location { mask: line.mask, ..at };
-            line.state = self.transitions.step(line.state, access, hit, judge);
-            line.mask = at.mask;
-        } else {
-            self.access_segments(place, at, access, None, judge);
+    pub(crate) fn access(&mut self, mut at: Location, more: u32, access: Record, judge: &mut impl Judge) {
+        let end = at.line + u64::from(more) + 1;
+        loop {
+            let place = self.pages.place(at.line);
+            let until = end.min((at.line / PAGE_LINES + 1) * PAGE_LINES);
+            self.access_in_page(place, at, until, access, judge);
+            if until == end {
+                break;
+            }
+            at.line = until;
+        }
+    }
+
+    /// The part of an access that lies in one page.
+    #[inline]
+    fn access_in_page(
+        &mut self,
+        mut place: Place,
+        mut at: Location,
+        until: u64,
+        access: Record,
+        judge: &mut impl Judge,
+    ) {
+        // Lines that follow each other were most often treated alike: the last transition may be the next one too.
+        let mut last = None;
+        loop {
+            let line = &mut self.pages[place];
+            let covered = line.mask & !at.mask == 0;
+            let alike = line.mask == at.mask || line.mask == 0 || (covered && access.is_plain_write());
+            if line.more == Chain::EMPTY && alike {
+                let from = line.state;
+                line.state = match last {
+                    Some((known, to)) if known == from => to,
+                    _ => {
+                        let hit = Location { mask: line.mask, ..at };
+                        let to = self.transitions.step(from, access, hit, judge);
+                        last = self.transitions.knows(from, access).then_some((from, to));
+                        to
+                    }
+                };
+                line.mask = at.mask;
+            } else {
+                self.access_segments(place, at, access, None, judge);
+            }
+            at.line += 1;
+            if at.line == until {
+                break;
+            }
+            place.slot += 1;
         }
     }
 

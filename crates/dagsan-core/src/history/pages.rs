@@ -31,7 +31,7 @@ const NONE: u64 = u64::MAX;
 #[derive(Clone, Copy)]
 pub(super) struct Place {
     page: u32,
-    slot: u32,
+    pub(super) slot: u32,
 }
 
 impl Place {

@@ -60,13 +60,19 @@ impl Transitions {
         at: Location,
         judge: &mut impl Judge,
     ) -> StateId {
-        let slot = from.number().wrapping_mul(0x9e37_79b1) ^ access.mixed();
-        let slot = (slot >> (32 - MEMO.ilog2())) as usize;
+        let slot = slot(from, access);
         let known = &self.memo[slot];
         if known.access == access && known.from == from {
             return known.to;
         }
         self.judge(from, access, at, slot, judge)
+    }
+
+    /// Is the step that was taken last, from `from` by `access`, the same at every location?
+    #[inline]
+    pub(super) fn knows(&self, from: StateId, access: Record) -> bool {
+        let known = &self.memo[slot(from, access)];
+        known.access == access && known.from == from
     }
 
     #[inline(never)]
@@ -216,6 +222,13 @@ impl Transitions {
     pub(super) fn memory(&self) -> usize {
         self.states.memory() + self.lists.memory()
     }
+}
+
+/// The place of a transition in the memo.
+#[inline]
+fn slot(from: StateId, access: Record) -> usize {
+    let bits = from.number().wrapping_mul(0x9e37_79b1) ^ access.mixed();
+    (bits >> (32 - MEMO.ilog2())) as usize
 }
 
 /// Do locks keep the two apart?

@@ -59,6 +59,8 @@ struct Online {
     origins: order::Strands<Origin>,
     locksets: Locksets,
     stand_ins: StandIns,
+    /// Strands are looked through when so many have come.
+    recent: usize,
     /// Room for the locks of a strand.
     held: Vec<Held>,
 }
@@ -113,6 +115,7 @@ impl Detector {
                 origins: order::Strands::new(),
                 locksets: Locksets::new(),
                 stand_ins: StandIns::default(),
+                recent: options.recent,
                 held: Vec::new(),
             })),
             Build::Graph(build) => Method::Graph(build()),
@@ -151,6 +154,14 @@ impl Detector {
     /// What was done so far.
     pub fn stats(&self) -> Stats {
         self.found.stats
+    }
+
+    /// The tasks whose accesses may still be found to race, some of them more than once; `None` if all may.
+    pub fn remembered_tasks(&self) -> Option<impl Iterator<Item = TaskId>> {
+        match &self.method {
+            Method::Order(online) => Some(online.origins.iter().map(|origin| origin.task)),
+            Method::Graph(_) => None,
+        }
     }
 
     /// Has an acquire ever put something in order that was not? An engine that does not know says yes.
@@ -295,6 +306,21 @@ impl Online {
             }
         }
         history.tidy();
+        // To find out who is remembered, all lines are looked at: that must not cost more than a few for each strand.
+        if self.origins.wants_collection(self.recent.max(self.history.lines() / 4)) {
+            self.collect(strand.id);
+        }
+    }
+
+    /// Forgets the strands that nothing remembers, but for the one that is now.
+    #[cold]
+    fn collect(&mut self, now: StrandId) {
+        let mut live = self.history.strands();
+        if let Err(at) = live.binary_search(&now) {
+            live.insert(at, now);
+        }
+        self.order.collect(&live);
+        self.origins.retain(&live);
     }
 
     /// What the strand held. If isolated sections are read as mutual exclusion, one is a lock like others.

@@ -21,6 +21,7 @@ mod stand_in;
 mod step;
 mod stream;
 pub mod structure;
+mod table;
 mod tasks;
 
 pub use access::{AccessKind, AccessSet, Run, Span};
@@ -34,3 +35,7 @@ pub use race::{Access, Race, RaceLog};
 pub use recording::Recording;
 pub use step::{Phase, Step};
 pub use stream::{Consumer, Strand, Stream};
+pub use table::Table;
+
+/// So many entries of a table are no burden, whether they are still needed or not.
+pub const RECENT: usize = 1 << 16;

@@ -120,6 +120,14 @@ impl<C: Consumer> Stream<C> {
         }
     }
 
+    /// Like [`Stream::new`]; looks for tasks to forget when `recent` have come, as a detector does for strands (see
+    /// [`crate::order::Options`]).
+    pub fn with_recent(consumer: C, recent: usize) -> Stream<C> {
+        let mut stream = Stream::new(consumer);
+        stream.structure.set_recent(recent);
+        stream
+    }
+
     /// Delivers what the running strand of `task` has done since its last delivery. To be called
     /// before the event that ends the strand, and before another task runs. An empty set costs
     /// nothing and takes no strand number.

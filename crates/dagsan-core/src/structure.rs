@@ -82,6 +82,8 @@ struct Task {
     top: Option<ScopeId>,
     ended: bool,
     joined: bool,
+    /// May others than the scope that joins it ask for it?
+    is_future: bool,
     escapes: bool,
     /// The number of its running strand, once it has one.
     strand: Option<StrandId>,
@@ -89,10 +91,10 @@ struct Task {
 }
 
 impl Task {
-    fn new(parent: TaskId, scope: ScopeId, finish: ScopeId) -> Task {
+    fn new(parent: TaskId, scope: ScopeId, finish: ScopeId, is_future: bool) -> Task {
         let (ended, joined, escapes) = (false, false, false);
         let locks = HeldLocks::default();
-        Task { parent, scope, finish, top: None, ended, joined, escapes, strand: None, locks }
+        Task { parent, scope, finish, top: None, ended, joined, is_future, escapes, strand: None, locks }
     }
 }
 
@@ -106,8 +108,11 @@ enum PromiseState {
 /// See the module's documentation.
 #[derive(Debug)]
 pub struct Structure {
-    /// Those before the last quiescent point are forgotten: they have ended, and precede the present.
+    /// Those before the last quiescent point are forgotten: they have ended, and precede the present. So are, now and
+    /// then, others that were joined, and that nobody can ask for.
     tasks: Tasks<Task>,
+    /// Tasks are looked through when so many have come.
+    recent: usize,
     /// A bit for each task there ever was: is it a future?
     futures: Vec<u64>,
     scopes: Vec<Scope>,
@@ -150,7 +155,8 @@ impl Structure {
             escapes: false,
         };
         Structure {
-            tasks: Tasks::new(Task::new(TaskId::MAIN, ROOT, ROOT)),
+            tasks: Tasks::new(Task::new(TaskId::MAIN, ROOT, ROOT, false)),
+            recent: crate::RECENT,
             futures: Vec::new(),
             scopes: vec![root],
             free_scopes: Vec::new(),
@@ -166,6 +172,11 @@ impl Structure {
             cross: Vec::new(),
             open_scopes: Vec::new(),
         }
+    }
+
+    /// Tasks that were joined are looked for, to be forgotten, when so many have come.
+    pub(crate) fn set_recent(&mut self, recent: usize) {
+        self.recent = recent;
     }
 
     /// How many tasks there are and were.
@@ -420,7 +431,11 @@ impl Structure {
         let finish = self.innermost_finish(by);
         self.scopes[scope.index()].tasks.push(child);
         self.scopes[scope.index()].running += 1;
-        self.tasks.push(Task::new(by, scope, finish));
+        if self.tasks.wants_collection(self.recent) {
+            self.tasks.retain(|task| !task.joined || task.is_future);
+        }
+        let is_future = matches!(kind, TaskKind::Future | TaskKind::Post(_));
+        self.tasks.push(Task::new(by, scope, finish, is_future));
         if kind == TaskKind::Future {
             self.futures.resize(child.index() / 64 + 1, 0);
             self.futures[child.index() / 64] |= 1 << (child.index() % 64);

@@ -1,24 +1,25 @@
 //! A table with an entry per task since the last quiescent point, and one for the main task.
 
 use crate::ids::TaskId;
+use crate::table::Table;
 
 /// See the module's documentation.
 #[derive(Debug)]
 pub(crate) struct Tasks<T> {
     main: T,
-    /// The number of the first of the others.
+    others: Table<T>,
+    /// The number of the first task since the last quiescent point.
     first: u32,
-    others: Vec<T>,
 }
 
 impl<T> Tasks<T> {
     pub(crate) fn new(main: T) -> Tasks<T> {
-        Tasks { main, first: 1, others: Vec::new() }
+        Tasks { main, others: Table::new(1), first: 1 }
     }
 
     /// The number of the next task.
     pub(crate) fn next(&self) -> u32 {
-        self.first + self.others.len() as u32
+        self.others.next()
     }
 
     /// Enters the next task.
@@ -39,7 +40,7 @@ impl<T> Tasks<T> {
     pub(crate) fn get(&self, task: TaskId) -> Option<&T> {
         match task {
             TaskId::MAIN => Some(&self.main),
-            _ => self.others.get(task.0.checked_sub(self.first)? as usize),
+            _ => self.others.get(task.0),
         }
     }
 
@@ -47,7 +48,7 @@ impl<T> Tasks<T> {
     pub(crate) fn get_mut(&mut self, task: TaskId) -> Option<&mut T> {
         match task {
             TaskId::MAIN => Some(&mut self.main),
-            _ => self.others.get_mut(task.0.checked_sub(self.first)? as usize),
+            _ => self.others.get_mut(task.0),
         }
     }
 
@@ -60,19 +61,30 @@ impl<T> Tasks<T> {
     /// Forgets all but the main task.
     pub(crate) fn forget_others(&mut self) {
         self.first = self.next();
-        self.others.clear();
+        self.others.clear(self.first);
+    }
+
+    /// See [`Table::wants_collection`].
+    #[inline]
+    pub(crate) fn wants_collection(&self, recent: usize) -> bool {
+        self.others.wants_collection(recent)
+    }
+
+    /// Forgets all others but those that `keep` wants.
+    pub(crate) fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
+        self.others.retain(|_, task| keep(task));
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
-        std::iter::once(&self.main).chain(&self.others)
+        std::iter::once(&self.main).chain(self.others.iter().map(|(_, task)| task))
     }
 
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        std::iter::once(&mut self.main).chain(&mut self.others)
+        std::iter::once(&mut self.main).chain(self.others.iter_mut())
     }
 
     pub(crate) fn memory(&self) -> usize {
-        self.others.capacity() * size_of::<T>()
+        self.others.memory()
     }
 }
 
@@ -81,13 +93,13 @@ impl<T> std::ops::Index<TaskId> for Tasks<T> {
 
     #[inline]
     fn index(&self, task: TaskId) -> &T {
-        if task == TaskId::MAIN { &self.main } else { &self.others[(task.0 - self.first) as usize] }
+        self.get(task).expect("the task was not forgotten")
     }
 }
 
 impl<T> std::ops::IndexMut<TaskId> for Tasks<T> {
     #[inline]
     fn index_mut(&mut self, task: TaskId) -> &mut T {
-        if task == TaskId::MAIN { &mut self.main } else { &mut self.others[(task.0 - self.first) as usize] }
+        self.get_mut(task).expect("the task was not forgotten")
     }
 }

@@ -15,6 +15,9 @@ use dagsan_core::{Bytes, Consumer, Detector, Error, Race, Run, Step, Strand, Str
 
 use crate::{Class, Outcome, Program, Schedule, run_in};
 
+/// Strands and tasks that are not needed any more are looked for all the time: what is wrongly forgotten shows here.
+const RECENT: usize = 2;
+
 /// What one engine said of a program.
 pub struct Verdict {
     /// The engine.
@@ -119,7 +122,11 @@ impl Court {
     pub fn new(engines: &[&'static Engine]) -> Court {
         // A race that is found and not kept would look like one that is missed.
         let seat = |&engine| Seat {
-            detector: Detector::with_limit(engine, Options::default(), usize::MAX),
+            detector: Detector::with_limit(
+                engine,
+                Options { recent: RECENT, ..Options::default() },
+                usize::MAX,
+            ),
             error: None,
         };
         Court { graph: GraphBuilder::new(), seats: engines.iter().map(seat).collect() }
@@ -209,7 +216,7 @@ pub fn judge_in(
     engines: &[&'static Engine],
     class: Option<Class>,
 ) -> Result<Judgement, Disagreement> {
-    let mut stream = Stream::new(Court::new(engines));
+    let mut stream = Stream::with_recent(Court::new(engines), RECENT);
     let outcome = match run_in(program, schedule, &mut stream) {
         Ok(outcome) => outcome,
         // The runner sends well-formed streams only: the structure is wrong about that.

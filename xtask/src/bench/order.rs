@@ -151,7 +151,9 @@ fn print_visits(script: &Script) -> anyhow::Result<()> {
         for (joins, way) in
             [(JoinOrder::BackToFront, "back to front"), (JoinOrder::FrontToBack, "front to back")]
         {
-            let mut order = drdp.order(Options { search, joins }).context("`drdp` is an order engine")?;
+            let mut order = drdp
+                .order(Options { search, joins, ..Options::default() })
+                .context("`drdp` is an order engine")?;
             script.replay(&mut *order, Asking::Near)?;
             if let Some(visits) = order.visits().filter(|visits| visits.searches > 0) {
                 println!(

@@ -132,6 +132,11 @@ impl Lists {
         list
     }
 
+    /// The records of all lists.
+    pub(crate) fn records(&self) -> impl Iterator<Item = Record> {
+        self.nodes[1..].iter().map(|node| node.record)
+    }
+
     pub(crate) fn clear(&mut self) {
         self.nodes.truncate(1);
         self.lately.fill(List::EMPTY);

@@ -283,6 +283,21 @@ impl History {
         });
     }
 
+    /// The strands that are remembered, sorted.
+    pub(crate) fn strands(&mut self) -> Vec<StrandId> {
+        self.collect();
+        let mut strands: Vec<StrandId> = self.transitions.records().map(Record::strand).collect();
+        strands.sort_unstable();
+        strands.dedup();
+        strands
+    }
+
+    /// What it costs to find out who is remembered, in lines to be looked at.
+    #[inline]
+    pub(crate) fn lines(&self) -> usize {
+        self.pages.len() * PAGE_LINES as usize
+    }
+
     /// Bytes of memory held.
     pub(crate) fn memory(&self) -> usize {
         self.pages.memory() + self.segments.memory() + self.transitions.memory()

@@ -160,6 +160,12 @@ impl Pages {
         self.pages[..used].iter_mut().flat_map(|page| page.iter_mut())
     }
 
+    /// How many pages there are.
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.numbers.len()
+    }
+
     pub(super) fn memory(&self) -> usize {
         self.pages.len() * size_of::<Page>() + self.numbers.capacity() * size_of::<u64>()
     }

@@ -76,6 +76,10 @@ impl States {
         *known
     }
 
+    pub(super) fn iter(&self) -> impl Iterator<Item = &State> {
+        self.states.iter()
+    }
+
     pub(super) fn clear(&mut self) {
         self.states.truncate(1);
         self.lately.fill(StateId::UNTOUCHED);

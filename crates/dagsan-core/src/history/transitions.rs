@@ -219,6 +219,12 @@ impl Transitions {
         self.memo.fill(NO_TRANSITION);
     }
 
+    /// All accesses that states and lists hold. After a collection, these are the ones that lines remember.
+    pub(super) fn records(&self) -> impl Iterator<Item = Record> {
+        let writers = self.states.iter().map(|state| state.writer);
+        writers.filter(|&writer| writer != Record::NO_WRITE).chain(self.lists.records())
+    }
+
     pub(super) fn memory(&self) -> usize {
         self.states.memory() + self.lists.memory()
     }

@@ -59,6 +59,11 @@ pub trait Order: Send {
         None
     }
 
+    /// Of the strands so far, only `live`, sorted, will ever be asked about again: the engine may forget the others.
+    fn collect(&mut self, live: &[StrandId]) {
+        let _ = live;
+    }
+
     /// Bytes of memory held.
     fn memory(&self) -> usize;
 
@@ -134,12 +139,20 @@ pub enum JoinOrder {
 }
 
 /// Choices that some engines offer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
     /// For `drdp`.
     pub search: Search,
     /// For `drdp`.
     pub joins: JoinOrder,
+    /// Strands that nobody can ask about any more are looked for when so many have come.
+    pub recent: usize,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { search: Search::default(), joins: JoinOrder::default(), recent: crate::RECENT }
+    }
 }
 
 /// An engine as the user sees it.

@@ -279,6 +279,20 @@ impl Knowledge {
         }
     }
 
+    /// Shows `visit` every position there is.
+    pub(super) fn visit_positions(&mut self, visit: &mut dyn FnMut(&mut Position)) {
+        for Point { at, hebrew, .. } in &mut self.points {
+            visit(at);
+            visit(hebrew);
+        }
+        for Node { all, own, jumped, .. } in &mut self.nodes {
+            for corner in [all, own, jumped] {
+                visit(&mut corner.english);
+                visit(&mut corner.hebrew);
+            }
+        }
+    }
+
     /// Is the newest set event of `known` one of the task and position of strand `a`, and after it? Mostly
     /// what a task reads is what it has just waited for.
     #[inline]

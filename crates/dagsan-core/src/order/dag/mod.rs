@@ -28,7 +28,7 @@ use rustc_hash::FxHashMap;
 use super::sp::{LookedUp, Position, SeriesParallel};
 use super::{Isolation, Order, Strands, Tasks, Visits};
 use crate::error::Error;
-use crate::event::Event;
+use crate::event::{Event, TaskKind};
 use crate::ids::{ScopeId, StrandId, SyncId, TaskId};
 use crate::step::{Phase, Step};
 use crate::stream::Strand;
@@ -41,6 +41,16 @@ struct Task {
     known: Known,
     /// For an ended task: strands from this number on came later.
     clock: u32,
+    /// May others than the scope that it is in wait for its end?
+    is_future: bool,
+    /// Was it joined by its scope?
+    joined: bool,
+}
+
+impl Task {
+    fn new(at: Position, known: Known, is_future: bool) -> Task {
+        Task { at, known, clock: 0, is_future, joined: false }
+    }
 }
 
 /// The strand that is asked about.
@@ -81,7 +91,7 @@ impl Dag {
     pub fn new(isolation: Isolation) -> Dag {
         let mut sp = SeriesParallel::new();
         let looked_up = sp.look_up(sp.start());
-        let main = Task { at: sp.start(), known: Known::NOTHING, clock: 0 };
+        let main = Task::new(sp.start(), Known::NOTHING, false);
         Dag {
             knowledge: Knowledge::new(),
             tasks: Tasks::new(main),
@@ -142,7 +152,7 @@ impl Dag {
             self.merged.extend(known.filter(|&known| known != own));
         }
         for &task in step.cross {
-            let Task { at, known, clock } = self.tasks[task];
+            let Task { at, known, clock, .. } = self.tasks[task];
             self.events.push(SetEvent { at, clock, known });
         }
         match step.event {
@@ -162,6 +172,11 @@ impl Dag {
             }
             _ => {}
         }
+        for &task in step.joined {
+            if let Some(task) = self.tasks.get_mut(task) {
+                task.joined = true;
+            }
+        }
         if step.closed.is_some() || !self.events.is_empty() {
             let Task { at, known, .. } = self.tasks[by];
             self.tasks[by].known =
@@ -173,7 +188,7 @@ impl Dag {
     fn forget(&mut self, step: &Step<'_>) -> Result<(), Error> {
         self.sp.clear();
         self.knowledge.clear();
-        self.tasks.forget(Task { at: self.sp.start(), known: Known::NOTHING, clock: 0 });
+        self.tasks.forget(Task::new(self.sp.start(), Known::NOTHING, false));
         for &scope in step.open_scopes {
             self.open(TaskId::MAIN, scope)?;
         }
@@ -192,10 +207,10 @@ impl Order for Dag {
             self.open(by, scope)?;
         }
         match step.event {
-            Event::Spawn { .. } => {
+            Event::Spawn { kind, .. } => {
                 let (child, rest) = self.sp.fork(self.tasks[by].at)?;
-                let known = self.tasks[by].known;
-                self.tasks.push(Task { at: child, known, clock: 0 });
+                let is_future = matches!(kind, TaskKind::Future | TaskKind::Post(_));
+                self.tasks.push(Task::new(child, self.tasks[by].known, is_future));
                 self.tasks[by].at = rest;
             }
             Event::TaskEnd { .. } => self.tasks[by].clock = self.strands.next(),
@@ -249,6 +264,23 @@ impl Order for Dag {
         } else {
             self.sp.precedes_looked_up(at, &now.looked_up)
         }
+    }
+
+    fn collect(&mut self, live: &[StrandId]) {
+        self.strands.retain(live);
+        self.tasks.retain(|task| !task.joined || task.is_future);
+        let Dag { sp, knowledge, tasks, ends, sets, isolated, releases, strands, now, .. } = self;
+        sp.compact(|visit| {
+            strands.iter_mut().for_each(&mut *visit);
+            tasks.iter_mut().for_each(|task| visit(&mut task.at));
+            ends.iter_mut().for_each(&mut *visit);
+            let events =
+                sets.iter_mut().flatten().chain(&mut *isolated).chain(releases.values_mut().flatten());
+            events.for_each(|event| visit(&mut event.at));
+            knowledge.visit_positions(visit);
+            visit(&mut now.at);
+        });
+        now.looked_up = sp.look_up(now.at);
     }
 
     fn memory(&self) -> usize {

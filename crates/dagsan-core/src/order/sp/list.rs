@@ -44,7 +44,7 @@ impl Position {
     /// The element every list starts with.
     pub(crate) const START: Position = Position::new(0);
 
-    const fn new(number: u32) -> Position {
+    pub(super) const fn new(number: u32) -> Position {
         let Spot { chunk, offset } = PlaceChunks::spot(number);
         Position(chunk << OFFSET_BITS | offset)
     }
@@ -56,7 +56,7 @@ impl Position {
 
     /// The elements are numbered as they come.
     #[inline]
-    fn number(self) -> usize {
+    pub(super) fn number(self) -> usize {
         PlaceChunks::number(self.spot()) as usize
     }
 }
@@ -65,12 +65,12 @@ pub(super) const ENGLISH: usize = 0;
 pub(super) const HEBREW: usize = 1;
 
 /// No element: the next one of a list's last.
-const NONE: u32 = u32::MAX;
+pub(super) const NONE: u32 = u32::MAX;
 /// How many elements there may be: offsets have 27 bits. A group is split into parts of 16 elements or
 /// more, so that there are fewer than 2^27 groups of both lists.
 const MOST: usize = (1 << 28) - (1 << 8);
 /// A group has at most this many elements.
-const FULL: u32 = 64;
+pub(super) const FULL: u32 = 64;
 /// An element's label is below this.
 const LABELS: u64 = 1 << 32;
 /// New elements are no further apart than this. It leaves room for what comes after them in the order,
@@ -112,15 +112,38 @@ pub(super) struct Orders {
     places: PlaceChunks,
     labels: Labels,
     lock: SeqLock,
-    links: Mutex<Links>,
+    pub(super) links: Mutex<Links>,
 }
 
 /// What only the one who inserts needs.
 #[derive(Debug, Default)]
-struct Links {
+pub(super) struct Links {
     /// The next element in each list.
     next: Vec<[u32; 2]>,
     groups: Vec<Group>,
+}
+
+impl Links {
+    /// Two lists of the same elements, all of which are still to be put into groups but for the first.
+    pub(super) fn of_lists(english: &[u32], hebrew: &[u32]) -> Links {
+        let mut next = vec![[NONE; 2]; english.len()];
+        for (order, list) in [(ENGLISH, english), (HEBREW, hebrew)] {
+            for pair in list.windows(2) {
+                next[pair[0] as usize][order] = pair[1];
+            }
+        }
+        Links { next, groups: vec![Group::alone(0, 1); 2] }
+    }
+
+    /// How many elements there are.
+    pub(super) fn len(&self) -> usize {
+        self.next.len()
+    }
+
+    /// The element after this one, or [`NONE`].
+    pub(super) fn next_of<const ORDER: usize>(&self, element: u32) -> u32 {
+        self.next[element as usize][ORDER]
+    }
 }
 
 /// Where an element was when it was looked up. Good until the next insertion.
@@ -321,6 +344,28 @@ impl Orders {
                 element = links.next[element as usize][ORDER];
             }
         });
+    }
+
+    /// A new group for the elements from `first` on, so many, behind the list's `last` group. They have been elements before.
+    pub(super) fn append_group<const ORDER: usize>(
+        &mut self,
+        last: Option<GroupId>,
+        first: u32,
+        size: u32,
+    ) -> GroupId {
+        let mut links = std::mem::take(self.links.get_mut().unwrap_or_else(PoisonError::into_inner));
+        let group = match last {
+            Some(last) => self.labels.insert_after(&mut links.groups, &self.lock, last, (first, size)),
+            None => {
+                let group = GroupId::new(ORDER);
+                links.groups[group.index()] = Group::alone(first, size);
+                self.labels.set(group, 0);
+                group
+            }
+        };
+        self.number::<ORDER>(&links, group);
+        *self.links.get_mut().unwrap_or_else(PoisonError::into_inner) = links;
+        group
     }
 
     pub(super) fn memory(&self) -> usize {

@@ -15,6 +15,7 @@
 //! be shared: queries run under a sequence lock beside one thread that inserts (see [`seqlock`]).
 
 mod chunks;
+mod compact;
 mod groups;
 mod list;
 mod seqlock;
@@ -43,6 +44,12 @@ impl SeriesParallel {
     /// Only the start of the program, again.
     pub(crate) fn clear(&mut self) {
         self.orders.clear();
+    }
+
+    /// Keeps the positions that `roots` names, and tells it where they are now. It must visit the same positions both
+    /// times it is called; one from before the last [`clear`](Self::clear) becomes some position.
+    pub(crate) fn compact(&mut self, roots: impl FnMut(&mut dyn FnMut(&mut Position))) {
+        self.orders.compact(roots);
     }
 
     /// A task at `at` creates another: where the child starts, and where the task goes on.
@@ -140,6 +147,37 @@ mod tests {
     use std::thread;
 
     use super::*;
+
+    /// A random program of forks and scopes keeps its order when some positions are let go, and goes on from there.
+    #[test]
+    fn compacting_changes_no_order() {
+        let mut sp = SeriesParallel::new();
+        let mut seed = 7u64;
+        let mut random = |below: usize| {
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (seed >> 33) as usize % below
+        };
+        let mut kept = vec![sp.start()];
+        for round in 0..20 {
+            for _ in 0..300 {
+                let at = random(kept.len());
+                if random(3) == 0 {
+                    kept.push(sp.open(kept[at]).unwrap());
+                } else {
+                    let (child, rest) = sp.fork(kept[at]).unwrap();
+                    kept.extend([child, rest]);
+                }
+            }
+            kept.retain(|_| random(4) < 3 - round % 3);
+            kept.push(sp.start());
+            let order = |sp: &SeriesParallel, kept: &[Position]| -> Vec<bool> {
+                kept.iter().flat_map(|&a| kept.iter().map(move |&b| sp.precedes(a, b))).collect()
+            };
+            let before = order(&sp, &kept);
+            sp.compact(|visit| kept.iter_mut().for_each(&mut *visit));
+            assert_eq!(before, order(&sp, &kept), "round {round}");
+        }
+    }
 
     #[test]
     fn a_fork_is_parallel_until_the_scope_ends() {

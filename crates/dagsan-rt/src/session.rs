@@ -308,6 +308,11 @@ impl Session {
         let parent = self.tasks.current();
         let child = TaskId(self.stream.structure().task_count());
         self.event(Event::Spawn { parent, child, kind });
+        if self.tasks.want_collection()
+            && let Some(remembered) = self.stream.consumer().remembered_tasks()
+        {
+            self.tasks.collect(remembered);
+        }
         self.tasks.spawn(child, parent, kind, place, stack)
     }
 

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::panic::Location as Place;
 
-use dagsan_core::{TaskId, TaskKind};
+use dagsan_core::{RECENT, Table, TaskId, TaskKind};
 use dagsan_findings as findings;
+use rustc_hash::FxHashSet;
 
 /// What a task runtime holds of a task: its number, and its place among those that live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,16 +66,15 @@ pub struct Tasks {
     current: u32,
     /// Where the next strand begins, if that is known better than by the stack pointer; else 0.
     below: usize,
-    /// The births since the last quiescent point; the first is that of this task.
-    first: u32,
-    births: Vec<Birth>,
+    /// The births since the last quiescent point, but for those of tasks that nobody can speak of any more.
+    births: Table<Birth>,
 }
 
 impl Tasks {
     /// The main task.
     pub fn new() -> Tasks {
         let main = Live { task: TaskId::MAIN, stack: Stack::default(), mark: 0, lowest: 0 };
-        Tasks { live: vec![main], free: Vec::new(), current: 0, below: 0, first: 1, births: Vec::new() }
+        Tasks { live: vec![main], free: Vec::new(), current: 0, below: 0, births: Table::new(1) }
     }
 
     /// The stack of the thread that owns the session.
@@ -181,8 +181,28 @@ impl Tasks {
 
     /// All tasks but the main one have ended, and nobody will ask for them; the next one will be `next`.
     pub fn forget(&mut self, next: u32) {
-        self.first = next;
-        self.births.clear();
+        self.births.clear(next);
+    }
+
+    /// Are there many births that may be of no use any more?
+    #[inline]
+    pub fn want_collection(&self) -> bool {
+        self.births.wants_collection(RECENT)
+    }
+
+    /// Forgets all births but those of `spoken_of`, of tasks that live, and of their ancestors.
+    pub fn collect(&mut self, spoken_of: impl Iterator<Item = TaskId>) {
+        let mut kept = FxHashSet::default();
+        let living = self.live.iter().map(|live| live.task);
+        for task in spoken_of.chain(living) {
+            let mut task = task.0;
+            while let Some(birth) = self.births.get(task)
+                && kept.insert(task)
+            {
+                task = birth.parent;
+            }
+        }
+        self.births.retain(|task, _| kept.contains(&task));
     }
 
     /// Whose stack the address is in: a living task's, the main task's included.
@@ -197,7 +217,7 @@ impl Tasks {
     /// Enters the task and its ancestors, to be spoken of.
     pub fn mention(&self, mut task: u32, into: &mut BTreeMap<u32, findings::Task>) {
         loop {
-            let birth = task.checked_sub(self.first).and_then(|at| self.births.get(at as usize));
+            let birth = self.births.get(task);
             let (parent, kind, created) = match birth {
                 Some(birth) => (Some(birth.parent), birth.kind, Some(place(birth.place))),
                 None => (None, findings::TaskKind::Main, None),
@@ -212,4 +232,27 @@ impl Tasks {
 /// A place in the words of the findings.
 pub fn place(place: &Place<'_>) -> findings::Place {
     findings::Place { file: place.file().to_owned(), line: place.line(), column: place.column() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn births_are_kept_for_those_who_are_spoken_of_and_their_ancestors() {
+        let mut tasks = Tasks::new();
+        let place = Place::caller();
+        for child in 1..9 {
+            let parent = TaskId(child / 2);
+            tasks.spawn(TaskId(child), parent, TaskKind::Async, place, Stack::default());
+            tasks.end();
+        }
+        tasks.live.truncate(1);
+        tasks.collect([TaskId(6)].into_iter());
+        let mut mentioned = BTreeMap::new();
+        tasks.mention(6, &mut mentioned);
+        let parents: Vec<_> = mentioned.values().map(|task| (task.number, task.parent)).collect();
+        assert_eq!(parents, [(0, None), (1, Some(0)), (3, Some(1)), (6, Some(3))]);
+        assert_eq!(tasks.births.iter().map(|(task, _)| task).collect::<Vec<_>>(), [1, 3, 6]);
+    }
 }

@@ -43,6 +43,8 @@ pub struct Detector {
     engine: &'static Engine,
     method: Method,
     found: Findings,
+    /// The strand with the largest number so far.
+    last: Option<StrandId>,
     finished: bool,
 }
 
@@ -120,7 +122,7 @@ impl Detector {
             })),
             Build::Graph(build) => Method::Graph(build()),
         };
-        Detector { engine, method, found: Findings::new(limit), finished: false }
+        Detector { engine, method, found: Findings::new(limit), last: None, finished: false }
     }
 
     /// The engine.
@@ -195,10 +197,11 @@ impl Detector {
     /// Is the strand to be checked?
     fn wants(&mut self, strand: &Strand) -> Result<bool, Error> {
         self.check_order(strand.depth_first, strand.task)?;
-        if strand.quiescent {
-            self.found.stats.quiescent_strands += 1;
-        } else {
-            self.found.stats.strands += 1;
+        // It may come in pieces.
+        if self.last < Some(strand.id) {
+            self.last = Some(strand.id);
+            let stats = &mut self.found.stats;
+            *(if strand.quiescent { &mut stats.quiescent_strands } else { &mut stats.strands }) += 1;
         }
         Ok(!strand.quiescent)
     }
@@ -288,21 +291,25 @@ impl Online {
         let mut judge =
             Bench { order: &mut **order, origins, locksets, found, now: strand.id, task: strand.task, exits };
         let record = |run: &Run| Record::new(strand.id, run, locks != Lockset::EMPTY);
-        let ahead = |count: usize| spans.get(count).map(|&span| span.into().first.at.line);
+        let span = |number: usize| spans.get(number).map(|&span| span.into());
         let mut next = 0;
-        while let Some(Span { first: one, more }) = spans.get(next).map(|&span| span.into()) {
+        while let Some(Span { first: one, more }) = span(next) {
             judge.found.stats.checks += u64::from(more) + 1;
-            ahead(next + AHEAD).inspect(|&line| history.expect(line));
-            ahead(next + AHEAD / 2).inspect(|&line| history.expect_segments(line));
+            if let Some(soon) = span(next + AHEAD) {
+                history.expect(soon.first.at.line);
+            }
+            if let Some(sooner) = span(next + AHEAD / 2) {
+                history.expect_segments(sooner.first.at.line);
+            }
             next += 1;
-            // A front end may well have the read of a line beside its write.
-            if more == 0 && ahead(next) == Some(one.at.line) {
-                let two = spans[next].into().first;
-                judge.found.stats.checks += 1;
-                next += 1;
-                history.access_twice(one.at, record(&one), (two.at.mask, record(&two)), &mut judge);
-            } else {
-                history.access(one.at, more, record(&one), &mut judge);
+            match span(next) {
+                // A front end may well have the read of a line beside its write.
+                Some(Span { first: two, more: 0 }) if more == 0 && one.at.line == two.at.line => {
+                    judge.found.stats.checks += 1;
+                    next += 1;
+                    history.access_twice(one.at, record(&one), (two.at.mask, record(&two)), &mut judge);
+                }
+                _ => history.access(one.at, more, record(&one), &mut judge),
             }
         }
         history.tidy();

@@ -125,7 +125,7 @@ mod tests {
         for round in 0..2 {
             let kept: Vec<u32> = (0..130).filter(|&number| table.get(number).is_some()).collect();
             let expected = |&number: &u32| {
-                number >= 3 && number < 120 && (number % 7 == 0 || (number >= 100 && round == 0))
+                (3..120).contains(&number) && (number % 7 == 0 || (number >= 100 && round == 0))
             };
             assert_eq!(kept, (0..130).filter(expected).collect::<Vec<_>>());
             assert!(table.iter().all(|(number, &entry)| entry == number * 10));

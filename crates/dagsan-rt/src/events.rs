@@ -49,7 +49,7 @@ pub extern "C" fn __dagsan_frame_end() {
 }
 
 /// Creates a task and makes it the running one: what follows is on the stack from `low` to `high`. `kind` is 0 for
-/// async, 1 for spawn, 2 for a future.
+/// async, 1 for spawn, 2 for a future, 3 for one that only the end of the program joins.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn __dagsan_spawn(
@@ -61,7 +61,8 @@ pub extern "C" fn __dagsan_spawn(
     let kind = match kind {
         0 => TaskKind::Async,
         1 => TaskKind::Spawn,
-        _ => TaskKind::Future,
+        2 => TaskKind::Future,
+        _ => TaskKind::Detached,
     };
     session::called(frame(), |session| session.spawn(kind, place, Stack { low, high }))
         .unwrap_or(Handle::MAIN)

@@ -137,7 +137,7 @@ impl Tasks {
         stack: Stack,
     ) -> Handle {
         let kind = match kind {
-            TaskKind::Async | TaskKind::Post(_) => findings::TaskKind::Async,
+            TaskKind::Async | TaskKind::Post(_) | TaskKind::Detached => findings::TaskKind::Async,
             TaskKind::Spawn => findings::TaskKind::Spawn,
             TaskKind::Future => findings::TaskKind::Future,
         };

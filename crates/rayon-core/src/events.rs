@@ -16,6 +16,8 @@ pub(crate) enum Kind {
     Async = 0,
     /// The next sync of the frame that it was started in.
     Spawn = 1,
+    /// Nobody but the end of the program.
+    Detached = 3,
 }
 
 /// What a program asks for that depends on the schedule.

@@ -62,6 +62,29 @@ fn detached_jobs_of_a_join_keep_the_check_on_after_it() {
 }
 
 #[test]
+fn a_detached_job_runs_among_those_of_a_scope_and_is_not_joined_by_it() {
+    let calls = calls_of(|| scope(|_| spawn(|| ())));
+    let body = [FinishBegin, Spawn(Async, 1), Spawn(Kind::Detached, 2), Resume(1), TaskEnd, Resume(0)];
+    assert_eq!(calls[..6], body);
+    assert_eq!(calls[6..], [Resume(2), TaskEnd, Resume(0), FinishEnd, FrameBegin]);
+}
+
+#[test]
+fn a_job_that_a_yield_runs_is_joined_by_its_own_scope() {
+    let calls = calls_of(|| {
+        scope(|outer| {
+            scope(|_| {
+                outer.spawn(|_| ());
+                crate::yield_now();
+            });
+        });
+    });
+    let run = [Spawn(Kind::Detached, 3), PromiseGet(1), PromiseSet(2), TaskEnd, Resume(2)];
+    assert!(calls.windows(5).any(|calls| calls == run), "{calls:?}");
+    assert_eq!(calls[calls.len() - 2..], [PromiseGet(2), FinishEnd]);
+}
+
+#[test]
 fn a_pool_comes_after_its_jobs() {
     let calls = calls_of(|| pool(2).spawn(|| ()));
     assert_eq!(calls, [FrameBegin, Spawn(Async, 1), PromiseSet(1), TaskEnd, Resume(0), PromiseGet(1)]);

@@ -15,6 +15,9 @@
 //! non-tree edge, which leaves a set event `s`: up to there the path is SP, and what follows makes
 //! `s` known to `b`. The other direction is clear.
 //!
+//! A detached task has no place in the scopes of the skeleton. There it is a task that was started before the program
+//! began, by nobody (the *yard*), and so parallel to everything; that it comes after its start is knowledge.
+//!
 //! Knowledge is inherited at a spawn, extended at a get, merged at a join (`knowledge`). In
 //! programs without non-tree joins it is empty, and a query is one comparison of SP positions.
 //!
@@ -28,7 +31,7 @@ use rustc_hash::FxHashMap;
 use super::sp::{LookedUp, Position, SeriesParallel};
 use super::{Isolation, Order, Strands, Tasks, Visits};
 use crate::error::Error;
-use crate::event::Event;
+use crate::event::{Event, TaskKind};
 use crate::ids::{ScopeId, StrandId, SyncId, TaskId};
 use crate::step::{Phase, Step};
 use crate::stream::Strand;
@@ -53,12 +56,22 @@ struct Now {
     depth_first: bool,
 }
 
+/// The yard and the main task, in a skeleton that has nothing but its start.
+fn begin(sp: &SeriesParallel) -> (Position, Task) {
+    match sp.fork(sp.start()) {
+        Ok((yard, at)) => (yard, Task { at, known: Known::NOTHING, clock: 0 }),
+        Err(_) => unreachable!("there is room for the first positions"),
+    }
+}
+
 /// See the module's documentation.
 #[derive(Debug)]
 pub struct Dag {
     sp: SeriesParallel,
     knowledge: Knowledge,
     tasks: Tasks<Task>,
+    /// Where the next detached task starts in the skeleton.
+    yard: Position,
     /// Where the closing of each open scope leads.
     ends: Vec<Position>,
     sets: Vec<Option<SetEvent>>,
@@ -80,11 +93,12 @@ impl Dag {
     /// At the start of a program, with isolated sections read as `isolation`.
     pub fn new(isolation: Isolation) -> Dag {
         let mut sp = SeriesParallel::new();
-        let looked_up = sp.look_up(sp.start());
-        let main = Task { at: sp.start(), known: Known::NOTHING, clock: 0 };
+        let (yard, main) = begin(&sp);
+        let looked_up = sp.look_up(main.at);
         Dag {
             knowledge: Knowledge::new(),
             tasks: Tasks::new(main),
+            yard,
             ends: Vec::new(),
             sets: Vec::new(),
             isolation,
@@ -132,6 +146,17 @@ impl Dag {
         Ok(())
     }
 
+    /// A task that no scope joins is parallel to all but what precedes its start.
+    fn detach(&mut self, by: TaskId) -> Result<(), Error> {
+        let (at, yard) = self.sp.fork(self.yard)?;
+        self.yard = yard;
+        self.events.push(self.set_event(by));
+        let known =
+            self.knowledge.extend(&self.sp, at, Known::NOTHING, &mut self.events, &mut self.merged);
+        self.tasks.push(Task { at, known, clock: 0 });
+        Ok(())
+    }
+
     fn join(&mut self, step: &Step<'_>) {
         let by = step.event.task();
         if let Some(scope) = step.closed {
@@ -173,7 +198,9 @@ impl Dag {
     fn forget(&mut self, step: &Step<'_>) -> Result<(), Error> {
         self.sp.clear();
         self.knowledge.clear();
-        self.tasks.forget(Task { at: self.sp.start(), known: Known::NOTHING, clock: 0 });
+        let (yard, main) = begin(&self.sp);
+        self.yard = yard;
+        self.tasks.forget(main);
         for &scope in step.open_scopes {
             self.open(TaskId::MAIN, scope)?;
         }
@@ -192,6 +219,7 @@ impl Order for Dag {
             self.open(by, scope)?;
         }
         match step.event {
+            Event::Spawn { kind: TaskKind::Detached, .. } => self.detach(by)?,
             Event::Spawn { .. } => {
                 let (child, rest) = self.sp.fork(self.tasks[by].at)?;
                 let known = self.tasks[by].known;
@@ -273,7 +301,6 @@ impl Order for Dag {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::TaskKind;
     use crate::structure::Structure;
 
     const SYNC: SyncId = SyncId(5);

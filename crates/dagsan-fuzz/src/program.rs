@@ -337,9 +337,16 @@ impl Class {
                 Lock,
                 Atomic,
             ],
-            Class::Detached => {
-                &[AsyncFinish, SpawnSync, StructuredFuture, GeneralFuture, Promise, Isolated, Region, Detached]
-            }
+            Class::Detached => &[
+                AsyncFinish,
+                SpawnSync,
+                StructuredFuture,
+                GeneralFuture,
+                Promise,
+                Isolated,
+                Region,
+                Detached,
+            ],
         }
     }
 }

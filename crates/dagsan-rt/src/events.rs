@@ -148,6 +148,20 @@ pub extern "C" fn __dagsan_split(pieces: u32) {
     session::called(frame(), |session| session.uses.split = Some(pieces));
 }
 
+/// The running task is on a worker, which runs one task at a time. Whatever number the worker has, no other has it.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn __dagsan_worker_begin(worker: u64) {
+    session::called(frame(), |session| session.worker_begin(worker));
+}
+
+/// It is there no longer.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn __dagsan_worker_end(worker: u64) {
+    session::called(frame(), |session| session.worker_end(worker));
+}
+
 /// The running task asks for something that depends on the schedule: 0 which worker runs it, 1 which items it gets.
 #[unsafe(no_mangle)]
 #[inline(never)]

@@ -197,6 +197,9 @@ pub fn close_scope(frame: usize, event: impl FnOnce(TaskId) -> Event) {
         if task == TaskId::MAIN {
             session.depth -= 1;
         }
+        if session.depth == 0 {
+            session.leave_workers();
+        }
         session.depth == 0
     });
     if over == Some(true) {

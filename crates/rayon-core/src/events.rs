@@ -73,6 +73,8 @@ mod silent {
         fn set_stack(task: Task, low: usize, high: usize);
         fn split(pieces: u32);
         fn schedule_dependent(place: Place, what: Dependence);
+        fn worker_begin(worker: u64);
+        fn worker_end(worker: u64);
     }
 }
 
@@ -107,6 +109,10 @@ mod announced {
         pub(crate) safe fn set_stack(task: Task, low: usize, high: usize);
         #[link_name = "__dagsan_split"]
         pub(crate) safe fn split(pieces: u32);
+        #[link_name = "__dagsan_worker_begin"]
+        pub(crate) safe fn worker_begin(worker: u64);
+        #[link_name = "__dagsan_worker_end"]
+        pub(crate) safe fn worker_end(worker: u64);
         safe fn __dagsan_schedule_dependent(place: Place, what: u32);
         safe fn __dagsan_spawn(kind: u32, place: Place, stack_low: usize, stack_high: usize) -> Task;
     }
@@ -141,6 +147,8 @@ mod recorded {
         PromiseGet(u64),
         Split(u32),
         Depends(Dependence),
+        WorkerBegin(u64),
+        WorkerEnd(u64),
     }
 
     #[derive(Default)]
@@ -207,6 +215,15 @@ mod recorded {
     pub(crate) fn promise_get(promise: u64) {
         call(Call::PromiseGet(promise));
     }
+
+    pub(crate) fn worker_begin(worker: u64) {
+        call(Call::WorkerBegin(worker));
+    }
+
+    pub(crate) fn worker_end(worker: u64) {
+        call(Call::WorkerEnd(worker));
+    }
+
     /// Where stacks are is not written down.
     pub(crate) fn set_stack(_: Task, _: usize, _: usize) {}
 

@@ -89,9 +89,9 @@ pub(crate) type Work = Box<dyn FnOnce() -> Result<(), Payload> + Send>;
 pub(crate) struct Request {
     pub(crate) work: Work,
     pub(crate) order: Order,
-    /// The worker that is to do it.
+    /// The workers that are to do it, or a certain one of them.
     pub(crate) pool: PoolRef,
-    pub(crate) index: usize,
+    pub(crate) index: Option<usize>,
     pub(crate) place: Place,
     /// Does nobody join it? Then the pool hears of a panic.
     pub(crate) detached: bool,
@@ -231,9 +231,10 @@ impl Finish {
         let inside = before.is_some_and(|inner| !ptr::eq(inner.as_ptr(), self));
         let stray = inside && !detached && !matches!(origin, Origin::Started(_));
         let kind = if stray { Kind::Detached } else { kind };
-        let seat = Seat::take(Some(Worker::of(&pool, index)));
         let mut work = Some(work);
         let mut body = || {
+            let worker = index.map_or_else(|| Worker::of(&pool), |index| Worker::number(&pool, index));
+            let _seat = Seat::take(Some(worker));
             match work.take().map_or(Ok(()), |work| work()) {
                 Err(payload) if detached => pool.handlers.panicked(payload),
                 Err(payload) => self.panicked(payload),
@@ -260,7 +261,6 @@ impl Finish {
                 body();
             }),
         }
-        drop(seat);
         local::with(|local| local.finish.set(before));
     }
 

@@ -186,8 +186,18 @@ impl std::fmt::Debug for Engine {
 }
 
 use Construct::*;
-const EVERYTHING: &[Construct] =
-    &[AsyncFinish, SpawnSync, StructuredFuture, GeneralFuture, Promise, Isolated, Region, Lock, Atomic, Detached];
+const EVERYTHING: &[Construct] = &[
+    AsyncFinish,
+    SpawnSync,
+    StructuredFuture,
+    GeneralFuture,
+    Promise,
+    Isolated,
+    Region,
+    Lock,
+    Atomic,
+    Detached,
+];
 const ALL_BUT_LOCKS: &[Construct] =
     &[AsyncFinish, SpawnSync, StructuredFuture, GeneralFuture, Promise, Isolated, Region, Atomic, Detached];
 const SCOPED_BUT_LOCKS: &[Construct] =

@@ -151,8 +151,7 @@ impl Dag {
         let (at, yard) = self.sp.fork(self.yard)?;
         self.yard = yard;
         self.events.push(self.set_event(by));
-        let known =
-            self.knowledge.extend(&self.sp, at, Known::NOTHING, &mut self.events, &mut self.merged);
+        let known = self.knowledge.extend(&self.sp, at, Known::NOTHING, &mut self.events, &mut self.merged);
         self.tasks.push(Task { at, known, clock: 0 });
         Ok(())
     }

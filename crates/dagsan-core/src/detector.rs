@@ -139,6 +139,12 @@ impl Detector {
         self.found.races()
     }
 
+    /// Takes back those of the races from number `from` on that a front end, which knows what memory is, finds to be none.
+    #[cold]
+    pub fn withdraw_races(&mut self, from: usize, is_none: impl FnMut(&Race) -> bool) {
+        self.found.log.withdraw(from, is_none);
+    }
+
     /// How many races were found beyond the limit.
     pub fn dropped_races(&self) -> u64 {
         self.found.log.dropped()

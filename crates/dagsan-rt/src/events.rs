@@ -9,7 +9,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use dagsan_core::{Event, TaskKind};
 use dagsan_findings::{self as findings, ScheduleDependence, ScheduleDependent};
 
-use crate::session::{self, close_scope, open_scope};
+use crate::owned;
+use crate::session::{self, Inside, close_scope, open_scope};
 use crate::start::frame;
 use crate::tasks::{self, Handle, Stack};
 
@@ -141,6 +142,15 @@ pub extern "C" fn __dagsan_set_stack(task: Handle, low: usize, high: usize) {
     session::called(frame(), |session| session.tasks.set_stack(task, Stack { low, high }));
 }
 
+/// A thread-local variable of this thread is the task runtime's own: that it leads to memory says nothing about whose
+/// that is.
+#[unsafe(no_mangle)]
+pub extern "C" fn __dagsan_runtime_variable(start: usize, size: usize) {
+    if let Some(inside) = Inside::enter() {
+        owned::is_runtimes(start, size, &inside);
+    }
+}
+
 /// Parallel iterators are split into about so many pieces, or down to single items (0).
 #[unsafe(no_mangle)]
 #[inline(never)]
@@ -171,11 +181,11 @@ pub extern "C" fn __dagsan_schedule_dependent(place: &'static Place<'static>, wh
             0 => ScheduleDependent::Worker,
             _ => ScheduleDependent::Bridge,
         };
-        let place = tasks::place(place);
+        let place = Some(tasks::place(place));
         let known = &mut session.uses.schedule;
         match known.iter_mut().find(|known| known.what == what && known.place == place) {
             Some(known) => known.count += 1,
-            None => known.push(ScheduleDependence { what, place, count: 1 }),
+            None => known.push(ScheduleDependence { what, place, stack: None, count: 1 }),
         }
     });
 }

@@ -73,6 +73,7 @@ mod silent {
         fn set_stack(task: Task, low: usize, high: usize);
         fn split(pieces: u32);
         fn schedule_dependent(place: Place, what: Dependence);
+        fn runtime_variable(start: usize, size: usize);
         fn worker_begin(worker: u64);
         fn worker_end(worker: u64);
     }
@@ -109,6 +110,8 @@ mod announced {
         pub(crate) safe fn set_stack(task: Task, low: usize, high: usize);
         #[link_name = "__dagsan_split"]
         pub(crate) safe fn split(pieces: u32);
+        #[link_name = "__dagsan_runtime_variable"]
+        pub(crate) safe fn runtime_variable(start: usize, size: usize);
         #[link_name = "__dagsan_worker_begin"]
         pub(crate) safe fn worker_begin(worker: u64);
         #[link_name = "__dagsan_worker_end"]
@@ -224,8 +227,10 @@ mod recorded {
         call(Call::WorkerEnd(worker));
     }
 
-    /// Where stacks are is not written down.
+    /// Where stacks and variables are is not written down.
     pub(crate) fn set_stack(_: Task, _: usize, _: usize) {}
+
+    pub(crate) fn runtime_variable(_: usize, _: usize) {}
 
     pub(crate) fn split(pieces: u32) {
         call(Call::Split(pieces));

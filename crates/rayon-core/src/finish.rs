@@ -295,6 +295,7 @@ impl Call {
 
     #[cold]
     fn outermost(high: usize) -> Call {
+        local::announce();
         let finish = Box::new(Finish::new(false, high));
         finish.open();
         Call(Some(finish))

@@ -357,7 +357,7 @@ impl Judge for Bench<'_> {
                 site: record.site(),
                 kind: record.kind(),
                 isolated,
-                locked: held.len() > usize::from(isolated),
+                locked: held.iter().any(|held| held.lock.is_programs()),
                 atomic: record.is_atomic(),
             }
         };

@@ -27,7 +27,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 
 use dagsan_core::{AccessKind, Bytes, Event, Location, LockId, LockMode, Run, SyncId, TaskId};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
 use crate::options::Hygiene;
 use crate::session::Session;
@@ -114,8 +114,6 @@ pub struct Sync {
     words: BTreeMap<usize, Word>,
     held: Vec<Held>,
     locks: u32,
-    /// The lock of each worker.
-    workers: FxHashMap<u64, LockId>,
     /// The tasks that are on workers.
     seats: Vec<(TaskId, u64)>,
     syncs: u32,
@@ -140,7 +138,6 @@ impl Sync {
             words: BTreeMap::new(),
             held: Vec::new(),
             locks: ISOLATED.0 + 1,
-            workers: FxHashMap::default(),
             seats: Vec::new(),
             syncs: 0,
             accesses: Vec::new(),
@@ -411,13 +408,9 @@ impl Session {
         if !self.sync.hygiene.locks || self.sync.seats.contains(&seat) {
             return;
         }
-        let Sync { seats, workers, locks, .. } = &mut self.sync;
-        seats.push(seat);
-        let lock = *workers.entry(worker).or_insert_with(|| {
-            *locks += 1;
-            LockId(*locks - 1)
-        });
-        self.event(Event::Lock { task: seat.0, lock, mode: LockMode::Exclusive });
+        self.sync.seats.push(seat);
+        let (lock, mode) = (LockId::of_worker(worker as u32), LockMode::Exclusive);
+        self.event(Event::Lock { task: seat.0, lock, mode });
     }
 
     /// It leaves the worker, if it is there: it may have come while nothing was checked.
@@ -425,8 +418,7 @@ impl Session {
         let seat = (self.tasks.current(), worker);
         if let Some(at) = self.sync.seats.iter().position(|other| *other == seat) {
             self.sync.seats.swap_remove(at);
-            let lock = self.sync.workers[&worker];
-            self.event(Event::Unlock { task: seat.0, lock });
+            self.event(Event::Unlock { task: seat.0, lock: LockId::of_worker(worker as u32) });
         }
     }
 

@@ -309,14 +309,8 @@ impl Structure {
                 (scope.running, scope.escapes) = (0, false);
             }
             None => {
-                self.scopes.push(Scope {
-                    kind,
-                    below,
-                    finish,
-                    tasks: Vec::new(),
-                    running: 0,
-                    escapes: false,
-                });
+                let tasks = Vec::new();
+                self.scopes.push(Scope { kind, below, finish, tasks, running: 0, escapes: false });
             }
         }
         self.tasks[task].top = Some(id);
@@ -419,12 +413,10 @@ impl Structure {
                 self.mark_escaping(by);
                 self.innermost_finish(by)
             }
-            TaskKind::Detached => {
-                // The serial depth-first order is one of the skeleton.
-                self.depth_first = false;
-                ROOT
-            }
+            TaskKind::Detached => ROOT,
         };
+        // The serial depth-first order is one of the skeleton.
+        self.depth_first &= kind != TaskKind::Detached;
         let finish = if kind == TaskKind::Detached { ROOT } else { self.innermost_finish(by) };
         self.scopes[scope.index()].tasks.push(child);
         self.scopes[scope.index()].running += 1;

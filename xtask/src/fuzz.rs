@@ -24,7 +24,7 @@ pub struct Args {
     /// Seed of the first program
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Only programs of this class: sp, spawn-sync, structured-futures, futures, promises, isolated, all, locks, atomics, native
+    /// Only programs of this class: sp, spawn-sync, structured-futures, futures, promises, isolated, all, locks, atomics, native, detached
     #[arg(long)]
     class: Option<Class>,
     /// Judge only this engine

@@ -148,6 +148,12 @@ impl Detector {
         self.found.races()
     }
 
+    /// Takes back those of the races from number `from` on that a front end, which knows what memory is, finds to be none.
+    #[cold]
+    pub fn withdraw_races(&mut self, from: usize, is_none: impl FnMut(&Race) -> bool) {
+        self.found.log.withdraw(from, is_none);
+    }
+
     /// How many races were found beyond the limit.
     pub fn dropped_races(&self) -> u64 {
         self.found.log.dropped()
@@ -416,7 +422,7 @@ impl Judge for Bench<'_> {
                 site: record.site(),
                 kind: record.kind(),
                 isolated,
-                locked: held.len() > usize::from(isolated),
+                locked: held.iter().any(|held| held.lock.is_programs()),
                 atomic: record.is_atomic(),
             }
         };

@@ -31,6 +31,8 @@ pub enum TaskKind {
     Future,
     /// Posted to a region: `await` and `ewait` on the region join it.
     Post(RegionId),
+    /// Nobody joins it but the end of the program: it outlives every finish that it is started in.
+    Detached,
 }
 
 /// A task event. Every event is made by the task in its first field.
@@ -222,6 +224,7 @@ impl Event {
             Spawn { kind: TaskKind::Spawn, .. } | Sync { .. } => Some(Construct::SpawnSync),
             Spawn { kind: TaskKind::Future, .. } | FutureGet { .. } => Some(Construct::StructuredFuture),
             Spawn { kind: TaskKind::Post(_), .. } | Await { .. } | Ewait { .. } => Some(Construct::Region),
+            Spawn { kind: TaskKind::Detached, .. } => Some(Construct::Detached),
             PromiseSet { .. } | PromiseGet { .. } => Some(Construct::Promise),
             IsolatedBegin { .. } => Some(Construct::Isolated),
             Lock { .. } => Some(Construct::Lock),
@@ -260,6 +263,8 @@ pub enum Construct {
     Lock,
     /// Atomics: release and acquire.
     Atomic,
+    /// Tasks that outlive the finish they are started in.
+    Detached,
 }
 
 impl Construct {
@@ -275,6 +280,7 @@ impl Construct {
             Construct::Region => "regions",
             Construct::Lock => "locks",
             Construct::Atomic => "atomics",
+            Construct::Detached => "detached tasks",
         }
     }
 }

@@ -57,7 +57,7 @@ dense_id!(
     "region "
 );
 dense_id!(
-    /// A lock, as numbered by the front end. The last number is not for locks of programs.
+    /// A lock, as numbered by the front end. The upper half of the numbers is not for locks of programs.
     LockId,
     "lock "
 );

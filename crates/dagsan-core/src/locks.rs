@@ -34,6 +34,21 @@ pub struct Held {
     pub mode: LockMode,
 }
 
+impl LockId {
+    /// What the tasks hold that are on a worker, which runs one task at a time: a lock that no program knows of.
+    pub fn of_worker(worker: u32) -> LockId {
+        LockId(WORKERS + worker % WORKERS)
+    }
+
+    /// Is it one of the program's?
+    pub(crate) fn is_programs(self) -> bool {
+        self.0 < WORKERS
+    }
+}
+
+/// From this number on locks are those of workers.
+const WORKERS: u32 = u32::MAX / 2;
+
 /// The isolated section, where it is read as mutual exclusion: no lock of a program has its number.
 pub(crate) const ISOLATED: Held = Held { lock: LockId(u32::MAX), mode: LockMode::Exclusive };
 
@@ -178,6 +193,13 @@ mod tests {
                 assert_eq!(exclude(&a, &b), exclude(&b, &a));
             }
         }
+    }
+
+    #[test]
+    fn workers_are_told_from_locks_and_from_sections() {
+        let workers = [0, 1, WORKERS - 1].map(LockId::of_worker);
+        assert!(workers.iter().all(|worker| !worker.is_programs() && *worker != ISOLATED.lock));
+        assert!(workers[0] != workers[1] && LockId(0).is_programs());
     }
 
     #[test]

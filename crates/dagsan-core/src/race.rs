@@ -45,6 +45,13 @@ struct Key {
     location: Location,
 }
 
+impl Key {
+    fn of(race: &Race) -> Key {
+        let Race { first, second, location, .. } = *race;
+        Key { sites: (first.site, second.site), kinds: (first.kind, second.kind), location }
+    }
+}
+
 /// The races found, one per pair of sites and location.
 #[derive(Debug)]
 pub struct RaceLog {
@@ -63,17 +70,31 @@ impl RaceLog {
     /// Adds a race, and says whether it is kept: no other race of the same sites on the same bytes is.
     #[cold]
     pub(crate) fn add(&mut self, first: Access, second: Access, location: Location) -> bool {
-        let key = Key { sites: (first.site, second.site), kinds: (first.kind, second.kind), location };
+        let race = Race { first, second, location, duplicates: 0 };
+        let key = Key::of(&race);
         if let Some(&at) = self.index.get(&key) {
             self.races[at].duplicates += 1;
             false
         } else if self.races.len() < self.limit {
             self.index.insert(key, self.races.len());
-            self.races.push(Race { first, second, location, duplicates: 0 });
+            self.races.push(race);
             true
         } else {
             self.dropped += 1;
             false
+        }
+    }
+
+    /// Takes back those of the races from number `from` on that were none: they do not count, and hide no others.
+    pub(crate) fn withdraw(&mut self, from: usize, mut is_none: impl FnMut(&Race) -> bool) {
+        for race in self.races.split_off(from) {
+            let key = Key::of(&race);
+            if is_none(&race) {
+                self.index.remove(&key);
+            } else {
+                self.index.insert(key, self.races.len());
+                self.races.push(race);
+            }
         }
     }
 
@@ -85,5 +106,30 @@ impl RaceLog {
     /// How many were found beyond the limit.
     pub fn dropped(&self) -> u64 {
         self.dropped
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn access(strand: u32, site: u32) -> Access {
+        let site = SiteId::new(site).unwrap_or_else(|| unreachable!("a small number"));
+        let (strand, task, kind) = (StrandId(strand), TaskId(strand), AccessKind::Write);
+        Access { strand, task, site, kind, isolated: false, locked: false, atomic: false }
+    }
+
+    #[test]
+    fn what_is_withdrawn_counts_no_more_and_hides_nothing() {
+        let mut log = RaceLog::new(3);
+        let add = |log: &mut RaceLog, line| log.add(access(1, 1), access(2, 2), Location { line, mask: 1 });
+        assert!((0..3).all(|line| add(&mut log, line)));
+        assert!(!add(&mut log, 3) && log.dropped() == 1);
+        log.withdraw(1, |race| race.location.line == 1);
+        let lines = |log: &RaceLog| log.races().iter().map(|race| race.location.line).collect::<Vec<_>>();
+        assert_eq!(lines(&log), [0, 2]);
+        assert!(!add(&mut log, 2) && log.races()[1].duplicates == 1, "this one is still known");
+        assert!(add(&mut log, 1), "this one is not");
+        assert_eq!(lines(&log), [0, 2, 1]);
     }
 }

@@ -23,6 +23,9 @@
 //! finish opened after it. Such a sync is reported as [`Step::cross`] joins, one per task, the way a
 //! get is: engines built on the series-parallel skeleton treat them as non-tree joins.
 //!
+//! A *detached* task outlives the finishes that it is started in; only the implicit one around the program joins it. It
+//! has no place inside of any scope of the skeleton, and passes none by: its start is the non-tree edge.
+//!
 //! # Quiescence
 //!
 //! The program is quiescent while every task created so far has been joined into the main task: all
@@ -317,14 +320,8 @@ impl Structure {
                 (scope.running, scope.escapes) = (0, false);
             }
             None => {
-                self.scopes.push(Scope {
-                    kind,
-                    below,
-                    finish,
-                    tasks: Vec::new(),
-                    running: 0,
-                    escapes: false,
-                });
+                let tasks = Vec::new();
+                self.scopes.push(Scope { kind, below, finish, tasks, running: 0, escapes: false });
             }
         }
         self.tasks[task].top = Some(id);
@@ -427,8 +424,11 @@ impl Structure {
                 self.mark_escaping(by);
                 self.innermost_finish(by)
             }
+            TaskKind::Detached => ROOT,
         };
-        let finish = self.innermost_finish(by);
+        // The serial depth-first order is one of the skeleton.
+        self.depth_first &= kind != TaskKind::Detached;
+        let finish = if kind == TaskKind::Detached { ROOT } else { self.innermost_finish(by) };
         self.scopes[scope.index()].tasks.push(child);
         self.scopes[scope.index()].running += 1;
         if self.tasks.wants_collection(self.recent) {

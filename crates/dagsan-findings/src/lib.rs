@@ -232,8 +232,12 @@ pub struct Uses {
 pub struct ScheduleDependence {
     /// What they asked for.
     pub what: ScheduleDependent,
-    /// Where.
-    pub place: Place,
+    /// Where, if the task runtime has told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<Place>,
+    /// Where, otherwise: a call stack, in [`Findings::stacks`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stack: Option<usize>,
     /// How often.
     pub count: u64,
 }
@@ -245,6 +249,8 @@ pub enum ScheduleDependent {
     Worker,
     /// Which task gets which item: `ParallelBridge::par_bridge`.
     Bridge,
+    /// Which worker runs the task: memory that a thread-local variable leads to.
+    ThreadLocal,
 }
 
 /// Threads that nobody checks.

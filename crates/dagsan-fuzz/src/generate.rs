@@ -238,6 +238,7 @@ impl Simulation<'_> {
             Op::Spawn => self.create(task, Stmt::Spawn(Vec::new())),
             Op::Future => self.create(task, Stmt::Future(self.futures.len() as u32, Vec::new())),
             Op::Post => self.post(task),
+            Op::Detached => self.create(task, Stmt::Detached(Vec::new())),
             Op::Finish => {
                 self.finishes.push(Finish::default());
                 let kind = Kind::Finish(self.finishes.len() - 1);
@@ -387,12 +388,14 @@ impl Simulation<'_> {
             Stmt::Post(name, _) => self.regions[name as usize].tasks.push(child),
             _ => {}
         }
+        let detached = matches!(stmt, Stmt::Detached(_));
         let body = self.block(parent, stmt);
         let inside = self.tasks[parent].frames.iter().rev().find_map(|frame| match frame.kind {
             Kind::Finish(finish) => Some(finish),
             Kind::Task | Kind::Call => None,
         });
-        let finish = inside.unwrap_or(self.tasks[parent].finish);
+        // The first finish is the program's.
+        let finish = if detached { 0 } else { inside.unwrap_or(self.tasks[parent].finish) };
         let known = self.tasks[parent].known.clone();
         self.add_task(finish, body, handles);
         self.tasks[child].known = known;

@@ -31,13 +31,14 @@ pub(crate) enum Op {
     Release,
     Acquire,
     Atomic,
+    Detached,
     /// End the innermost block.
     Close,
 }
 
 impl Op {
     pub(crate) fn creates_task(self) -> bool {
-        matches!(self, Op::Async | Op::Spawn | Op::Future | Op::Post)
+        matches!(self, Op::Async | Op::Spawn | Op::Future | Op::Post | Op::Detached)
     }
 
     pub(crate) fn is_block(self) -> bool {
@@ -109,10 +110,11 @@ impl Mix {
             Construct::Region => &[Op::Post, Op::Await, Op::Ewait],
             Construct::Lock => &[Op::Lock, Op::Unlock, Op::Atomic],
             Construct::Atomic => &[Op::Release, Op::Acquire, Op::Atomic],
+            Construct::Detached => &[Op::Detached],
         };
         for &op in ops {
             let liking = match op {
-                Op::Async | Op::Spawn | Op::Future | Op::Post => eager * rng.u32(1..=6),
+                Op::Async | Op::Spawn | Op::Future | Op::Post | Op::Detached => eager * rng.u32(1..=6),
                 Op::GetFuture | Op::Get | Op::Set => chatty * rng.u32(1..=5),
                 _ => rng.u32(1..=3),
             };
@@ -150,6 +152,7 @@ fn creator(construct: Construct) -> Option<Op> {
         Construct::SpawnSync => Some(Op::Spawn),
         Construct::StructuredFuture | Construct::GeneralFuture => Some(Op::Future),
         Construct::Region => Some(Op::Post),
+        Construct::Detached => Some(Op::Detached),
         Construct::Promise | Construct::Isolated | Construct::Lock | Construct::Atomic => None,
     }
 }

@@ -86,6 +86,8 @@ pub enum Stmt {
     Release(u32, bool),
     /// Acquires what is released.
     Acquire(u32),
+    /// A task that only the end of the program joins.
+    Detached(Vec<Stmt>),
 }
 
 /// The site of an access that has not been numbered.
@@ -125,7 +127,7 @@ impl Stmt {
         use Stmt::*;
         match self {
             Async(body) | Finish(body) | Spawn(body) | Call(body) | Isolated(body) => Some(body),
-            Future(_, body) | Post(_, body) => Some(body),
+            Future(_, body) | Post(_, body) | Detached(body) => Some(body),
             Read { .. } | Write { .. } | Free { .. } | Atomic { .. } => None,
             Sync | GetFuture(_) | Set(_) | Get(_) | Await(_) | Ewait(_) => None,
             Lock(..) | Unlock(_) | Release(..) | Acquire(_) => None,
@@ -137,7 +139,7 @@ impl Stmt {
         use Stmt::*;
         match self {
             Async(body) | Finish(body) | Spawn(body) | Call(body) | Isolated(body) => Some(body),
-            Future(_, body) | Post(_, body) => Some(body),
+            Future(_, body) | Post(_, body) | Detached(body) => Some(body),
             Read { .. } | Write { .. } | Free { .. } | Atomic { .. } => None,
             Sync | GetFuture(_) | Set(_) | Get(_) | Await(_) | Ewait(_) => None,
             Lock(..) | Unlock(_) | Release(..) | Acquire(_) => None,
@@ -177,7 +179,8 @@ impl Stmt {
 
     /// Does the statement create a task?
     pub fn creates_task(&self) -> bool {
-        matches!(self, Stmt::Async(_) | Stmt::Spawn(_) | Stmt::Future(..) | Stmt::Post(..))
+        use Stmt::*;
+        matches!(self, Async(_) | Spawn(_) | Future(..) | Post(..) | Detached(_))
     }
 }
 
@@ -269,11 +272,13 @@ pub enum Class {
     Atomics,
     /// Those, and locks.
     Native,
+    /// What the task language has, and tasks that nobody joins.
+    Detached,
 }
 
 impl Class {
     /// Every class.
-    pub const ALL: [Class; 10] = [
+    pub const ALL: [Class; 11] = [
         Class::Sp,
         Class::SpawnSync,
         Class::StructuredFutures,
@@ -284,6 +289,7 @@ impl Class {
         Class::Locks,
         Class::Atomics,
         Class::Native,
+        Class::Detached,
     ];
 
     /// The name on the command line.
@@ -299,6 +305,7 @@ impl Class {
             Class::Locks => "locks",
             Class::Atomics => "atomics",
             Class::Native => "native",
+            Class::Detached => "detached",
         }
     }
 
@@ -329,6 +336,16 @@ impl Class {
                 Region,
                 Lock,
                 Atomic,
+            ],
+            Class::Detached => &[
+                AsyncFinish,
+                SpawnSync,
+                StructuredFuture,
+                GeneralFuture,
+                Promise,
+                Isolated,
+                Region,
+                Detached,
             ],
         }
     }

@@ -419,6 +419,7 @@ impl<'p, C: Consumer> Runner<'p, '_, C> {
             }
             Stmt::Release(name, keep) => self.emit(Event::Release { task, sync: SyncId(name), keep })?,
             Stmt::Acquire(name) => self.emit(Event::Acquire { task, sync: SyncId(name) })?,
+            Stmt::Detached(ref body) => _ = self.start(task, TaskKind::Detached, body)?,
         }
         Ok(())
     }
@@ -427,7 +428,11 @@ impl<'p, C: Consumer> Runner<'p, '_, C> {
         let child = TaskId(self.tasks.len() as u32);
         self.emit(Event::Spawn { parent, child, kind })?;
         let state = &self.tasks[parent.index()];
-        let finish = state.frames.last().map_or(state.finish, |frame| frame.finish);
+        let finish = match kind {
+            // That of the program.
+            TaskKind::Detached => 0,
+            _ => state.frames.last().map_or(state.finish, |frame| frame.finish),
+        };
         self.finishes[finish] += 1;
         self.tasks.push(Task::new(body, finish));
         self.stack.push(child);

@@ -99,6 +99,7 @@ impl fmt::Display for Head<'_> {
             Stmt::Release(name, false) => write!(f, "store s{name}"),
             Stmt::Release(name, true) => write!(f, "update s{name}"),
             Stmt::Acquire(name) => write!(f, "load s{name}"),
+            Stmt::Detached(_) => f.write_str("detached"),
         }
     }
 }
@@ -230,6 +231,7 @@ impl<'t> Parser<'t> {
             "store" => Stmt::Release(self.sync_object()?, false),
             "update" => Stmt::Release(self.sync_object()?, true),
             "load" => Stmt::Acquire(self.sync_object()?),
+            "detached" => Stmt::Detached(Vec::new()),
             _ => return Ok(None),
         }))
     }

@@ -92,7 +92,7 @@ fn the_searches_of_drdp() {
     for search in [BreadthFirst, DepthFirst] {
         for joins in [BackToFront, FrontToBack] {
             for program in slice(Class::Promises, 100) {
-                let mut drdp = Drdp::new(Options { search, joins });
+                let mut drdp = Drdp::new(Options { search, joins, ..Options::default() });
                 let wrong = misordered(&program, &mut drdp, Isolation::MutualExclusion).unwrap();
                 assert_eq!(wrong, [], "{program}");
             }

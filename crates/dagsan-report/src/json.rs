@@ -78,7 +78,7 @@ struct JsonDependence<'a> {
     call: &'a str,
     count: u64,
     #[serde(flatten)]
-    at: JsonPlace<'a>,
+    at: Option<JsonPlace<'a>>,
 }
 
 #[derive(Serialize)]
@@ -291,7 +291,7 @@ fn native<'a>(report: &'a Report, native: &'a Native) -> JsonNative<'a> {
         on: dependence.on,
         call: dependence.call,
         count: dependence.count,
-        at: position(&dependence.at),
+        at: dependence.at.as_ref().map(position),
     });
     JsonNative {
         locks: native.locks,

@@ -298,8 +298,8 @@ pub struct ScheduleDependence {
     pub on: &'static str,
     /// What was called: "rayon::current_thread_index".
     pub call: &'static str,
-    /// Where: the file, the line and the column.
-    pub at: (String, u32, u32),
+    /// Where, if that is known: the file, the line and the column.
+    pub at: Option<(String, u32, u32)>,
     /// How often.
     pub count: u64,
 }

@@ -133,22 +133,31 @@ impl Reader<'_> {
             let at = user_frame(&stack).and_then(|frame| frame.at.clone());
             threads.push(Threads { count: started.count, name: started.name.clone(), at });
         }
-        let schedule = uses.schedule.iter().map(|dependence| {
+        let mut schedule = Vec::new();
+        for dependence in &uses.schedule {
             let (on, call) = match dependence.what {
                 ScheduleDependent::Worker => ("the worker that runs the task", "rayon::current_thread_index"),
+                ScheduleDependent::ThreadLocal => {
+                    ("the worker that runs the task", "a thread-local variable")
+                }
                 ScheduleDependent::Bridge => ("the task that takes an item", "par_bridge"),
             };
-            let findings::Place { file, line, column } = &dependence.place;
-            let at = (self.files.find(file).0, *line, *column);
-            ScheduleDependence { on, call, at, count: dependence.count }
-        });
+            let at = match (&dependence.place, dependence.stack) {
+                (Some(findings::Place { file, line, column }), _) => {
+                    Some((self.files.find(file).0, *line, *column))
+                }
+                (None, Some(stack)) => user_frame(&self.stack(stack)?).and_then(|frame| frame.at.clone()),
+                (None, None) => None,
+            };
+            schedule.push(ScheduleDependence { on, call, at, count: dependence.count });
+        }
         self.report.native = Some(Native {
             locks: uses.locks,
             atomics: uses.atomics,
             forks: uses.forks,
             threads,
             split: uses.split,
-            schedule: schedule.collect(),
+            schedule,
         });
         Ok(())
     }

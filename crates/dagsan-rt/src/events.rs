@@ -9,7 +9,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use dagsan_core::{Event, TaskKind};
 use dagsan_findings::{self as findings, ScheduleDependence, ScheduleDependent};
 
-use crate::session::{self, close_scope, open_scope};
+use crate::owned;
+use crate::session::{self, Inside, close_scope, open_scope};
 use crate::start::frame;
 use crate::tasks::{self, Handle, Stack};
 
@@ -49,7 +50,7 @@ pub extern "C" fn __dagsan_frame_end() {
 }
 
 /// Creates a task and makes it the running one: what follows is on the stack from `low` to `high`. `kind` is 0 for
-/// async, 1 for spawn, 2 for a future.
+/// async, 1 for spawn, 2 for a future, 3 for one that only the end of the program joins.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn __dagsan_spawn(
@@ -61,7 +62,8 @@ pub extern "C" fn __dagsan_spawn(
     let kind = match kind {
         0 => TaskKind::Async,
         1 => TaskKind::Spawn,
-        _ => TaskKind::Future,
+        2 => TaskKind::Future,
+        _ => TaskKind::Detached,
     };
     session::called(frame(), |session| session.spawn(kind, place, Stack { low, high }))
         .unwrap_or(Handle::MAIN)
@@ -140,11 +142,34 @@ pub extern "C" fn __dagsan_set_stack(task: Handle, low: usize, high: usize) {
     session::called(frame(), |session| session.tasks.set_stack(task, Stack { low, high }));
 }
 
+/// A thread-local variable of this thread is the task runtime's own: that it leads to memory says nothing about whose
+/// that is.
+#[unsafe(no_mangle)]
+pub extern "C" fn __dagsan_runtime_variable(start: usize, size: usize) {
+    if let Some(inside) = Inside::enter() {
+        owned::is_runtimes(start, size, &inside);
+    }
+}
+
 /// Parallel iterators are split into about so many pieces, or down to single items (0).
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn __dagsan_split(pieces: u32) {
     session::called(frame(), |session| session.uses.split = Some(pieces));
+}
+
+/// The running task is on a worker, which runs one task at a time. Whatever number the worker has, no other has it.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn __dagsan_worker_begin(worker: u64) {
+    session::called(frame(), |session| session.worker_begin(worker));
+}
+
+/// It is there no longer.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn __dagsan_worker_end(worker: u64) {
+    session::called(frame(), |session| session.worker_end(worker));
 }
 
 /// The running task asks for something that depends on the schedule: 0 which worker runs it, 1 which items it gets.
@@ -156,11 +181,11 @@ pub extern "C" fn __dagsan_schedule_dependent(place: &'static Place<'static>, wh
             0 => ScheduleDependent::Worker,
             _ => ScheduleDependent::Bridge,
         };
-        let place = tasks::place(place);
+        let place = Some(tasks::place(place));
         let known = &mut session.uses.schedule;
         match known.iter_mut().find(|known| known.what == what && known.place == place) {
             Some(known) => known.count += 1,
-            None => known.push(ScheduleDependence { what, place, count: 1 }),
+            None => known.push(ScheduleDependence { what, place, stack: None, count: 1 }),
         }
     });
 }

@@ -9,8 +9,8 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use dagsan_findings::{
-    End, FINDINGS_FILE, Findings, Kind, Memory, Process, Race, Side, Stack, Stats, Task, Threads, Uses,
-    VERSION,
+    End, FINDINGS_FILE, Findings, Kind, Memory, Process, Race, ScheduleDependence, ScheduleDependent, Side,
+    Stack, Stats, Task, Threads, Uses, VERSION,
 };
 use rustc_hash::FxHashMap;
 
@@ -173,6 +173,13 @@ fn findings(session: &Session, end: End) -> Findings {
         count: started.count,
     });
     let threads = threads.collect();
+    let mut schedule = session.uses.schedule.clone();
+    schedule.extend(session.owned.met.iter().map(|&(site, count)| ScheduleDependence {
+        what: ScheduleDependent::ThreadLocal,
+        place: None,
+        stack: Some(stacks.number(session.sites.stack(site))),
+        count,
+    }));
     let end = session.stopped.clone().or_else(|| session.deadlock.clone()).unwrap_or(end);
     let stats = detector.stats();
     let (order_memory, access_memory) = detector.memory();
@@ -188,6 +195,7 @@ fn findings(session: &Session, end: End) -> Findings {
         uses: Uses {
             atomics: session.uses.atomics && detector.has_acquired(),
             forks: start::forks(),
+            schedule,
             ..session.uses.clone()
         },
         threads,

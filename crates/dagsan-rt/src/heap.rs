@@ -12,6 +12,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::{c_int, c_void};
+use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use dagsan_findings::Memory;
@@ -76,6 +77,22 @@ pub fn block_of(address: usize) -> Option<Block> {
     let blocks = blocks();
     let inside = |block: &&Block| (block.start..block.start + block.size.max(1)).contains(&address);
     blocks.living.values().find(inside).or_else(|| blocks.freed.iter().rev().find(inside)).copied()
+}
+
+/// The living block that the address is in. Slow, too.
+pub fn living_block(address: usize) -> Option<Block> {
+    let inside = |block: &&Block| (block.start..block.start + block.size).contains(&address);
+    blocks().living.values().find(inside).copied()
+}
+
+/// Does something with the living blocks, sorted by address. None of them can be freed meanwhile: to free a block it must
+/// be taken from the list first. To be called by a thread that is [`Inside`].
+pub fn with_living<R>(action: impl FnOnce(&[Range<usize>]) -> R) -> R {
+    let blocks = blocks();
+    let range = |block: &Block| block.start..block.start + block.size;
+    let mut living: Vec<Range<usize>> = blocks.living.values().map(range).collect();
+    living.sort_unstable_by_key(|block| block.start);
+    action(&living)
 }
 
 /// A block was allocated.

@@ -10,6 +10,8 @@ pub struct Image {
     bias: usize,
     /// The addresses that it takes.
     range: Range<usize>,
+    /// Those of its statics that can change.
+    statics: Vec<Range<usize>>,
     /// How many bytes just below the thread pointer are the program's thread-local variables.
     thread_locals: usize,
 }
@@ -19,7 +21,7 @@ impl Image {
     pub fn of_program() -> Image {
         // Begins empty, and grows.
         let range = Range { start: usize::MAX, end: 0 };
-        let mut image = Image { bias: 0, range, thread_locals: 0 };
+        let mut image = Image { bias: 0, range, statics: Vec::new(), thread_locals: 0 };
         // SAFETY: the callback gets the pointer it is given here, while `image` is alive.
         unsafe { libc::dl_iterate_phdr(Some(first_object), (&raw mut image).cast()) };
         image
@@ -34,6 +36,11 @@ impl Image {
     /// The address as it is in the executable, if it is in the image.
     pub fn relative(&self, address: usize) -> Option<u64> {
         self.range.contains(&address).then(|| (address - self.bias) as u64)
+    }
+
+    /// The program's statics, without those that never change.
+    pub fn statics(&self) -> Vec<Range<usize>> {
+        self.statics.clone()
     }
 
     /// The program's thread-local variables of a thread.
@@ -55,6 +62,9 @@ unsafe extern "C" fn first_object(info: *mut libc::dl_phdr_info, _: usize, image
             libc::PT_LOAD => {
                 image.range.start = image.range.start.min(start);
                 image.range.end = image.range.end.max(start + header.p_memsz as usize);
+                if header.p_flags & libc::PF_W != 0 {
+                    image.statics.push(start..start + header.p_memsz as usize);
+                }
             }
             libc::PT_TLS => {
                 let align = (header.p_align as usize).max(1);
@@ -70,8 +80,10 @@ unsafe extern "C" fn first_object(info: *mut libc::dl_phdr_info, _: usize, image
 mod tests {
     use super::*;
     use std::cell::Cell;
+    use std::sync::atomic::AtomicU8;
 
     static WORD: u8 = 1;
+    static CHANGES: AtomicU8 = AtomicU8::new(1);
     thread_local!(static LOCAL: Cell<u64> = const { Cell::new(7) });
 
     #[test]
@@ -81,13 +93,16 @@ mod tests {
         assert!(image.relative(address).is_some());
         assert_eq!(image.address(address as u32), address);
         assert_eq!(image.relative(&raw const image as usize), None);
+        let changes = &raw const CHANGES as usize;
+        assert!(image.statics().iter().any(|statics| statics.contains(&changes)));
         let local = LOCAL.with(|local| &raw const *local as usize);
         assert!(image.thread_locals(crate::state::this_thread()).contains(&local));
     }
 
     #[test]
     fn the_upper_half_of_an_address_is_found_on_both_sides_of_a_border() {
-        let image = Image { bias: 0, range: 0x5_ffff_f000..0x6_0000_1000, thread_locals: 0 };
+        let image =
+            Image { bias: 0, range: 0x5_ffff_f000..0x6_0000_1000, statics: Vec::new(), thread_locals: 0 };
         assert_eq!(image.address(0xffff_f800), 0x5_ffff_f800);
         assert_eq!(image.address(0x800), 0x6_0000_0800);
     }

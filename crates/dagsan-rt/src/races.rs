@@ -62,6 +62,12 @@ impl Found {
     }
 }
 
+/// Where the second access to the first byte of a race is in the code.
+pub fn second_site(race: &Race, sites: &mut Sites) -> SiteId {
+    let Location { line, mask } = race.location;
+    place(&race.second, line, mask & mask.wrapping_neg(), sites).site
+}
+
 /// The bytes of a race, by the places they were accessed from.
 fn parts(race: &Race, sites: &mut Sites) -> Vec<([Place; 2], Location)> {
     let Location { line, mask } = race.location;

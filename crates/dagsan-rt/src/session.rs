@@ -37,11 +37,12 @@ use rustc_hash::FxHashMap;
 use crate::image::Image;
 use crate::log::{self, Outbox};
 use crate::options::Options;
+use crate::owned::Owned;
 use crate::races::Found;
 use crate::sites::{self, Origin, Sites};
 use crate::state::{ACTIVE, OWNER, is_owner, this_thread};
 use crate::sync::Sync as Synchronisation;
-use crate::tasks::{Handle, Stack, Tasks};
+use crate::tasks::{self, Handle, Stack, Tasks};
 use crate::threads;
 
 /// See the module's documentation.
@@ -62,7 +63,9 @@ pub struct Session {
     /// The promises that the stream knows, by the numbers that the task runtime has for them.
     promises: FxHashMap<u64, PromiseId>,
     /// The program's thread-local variables, of the thread that owns the session.
-    thread_locals: Range<usize>,
+    pub thread_locals: Range<usize>,
+    /// What these alone lead to.
+    pub owned: Owned,
     /// Can anything be parallel to what runs now? [`ACTIVE`] says so outside of the runtime.
     pub active: bool,
     /// Scopes of the main task that are open; the session is given back with the last.
@@ -186,6 +189,7 @@ pub fn open_scope(frame: usize, event: impl FnOnce(TaskId) -> Event) {
             session.depth += 1;
         }
         session.event(event(task));
+        session.tasks.open_scope();
     });
 }
 
@@ -194,8 +198,12 @@ pub fn close_scope(frame: usize, event: impl FnOnce(TaskId) -> Event) {
     let over = called(frame, |session| {
         let task = session.tasks.current();
         session.event(event(task));
+        session.tasks.close_scope();
         if task == TaskId::MAIN {
             session.depth -= 1;
+        }
+        if session.depth == 0 {
+            session.leave_workers();
         }
         session.depth == 0
     });
@@ -222,6 +230,7 @@ impl Session {
             deadlock: None,
             promises: FxHashMap::default(),
             thread_locals: 0..0,
+            owned: Owned::default(),
             active: false,
             depth: 0,
             spans: Vec::new(),
@@ -297,6 +306,7 @@ impl Session {
         if self.active && !active {
             self.tasks.forget(self.stream.structure().task_count());
             self.sync.forget();
+            self.owned.clear();
             self.sites.journal.forget();
         }
         self.active = active;
@@ -365,11 +375,24 @@ impl Session {
     #[inline(never)]
     fn deliver_all(&mut self) {
         let (own, locals) = (self.tasks.private(), self.thread_locals.clone());
-        // Most lines are in neither.
-        let (lowest, highest) =
-            (own.start.min(locals.start) as u64 >> 6, own.end.max(locals.end) as u64 >> 6);
+        // Most lines are in none.
+        let (mut lowest, mut highest) = (own.start.min(locals.start), own.end.max(locals.end));
+        let (owned, touched) = (&self.owned, Cell::new(0));
+        if !owned.is_empty() {
+            let span = owned.span();
+            (lowest, highest) = (lowest.min(span.start), highest.max(span.end));
+        }
+        let (lowest, highest) = (lowest as u64 >> 6, highest as u64 >> 6);
         let private = |line: u64| {
-            if (lowest..=highest).contains(&line) { within(&own, line) | within(&locals, line) } else { 0 }
+            if !(lowest..=highest).contains(&line) {
+                return 0;
+            }
+            let variables = within(&locals, line);
+            if variables != 0 {
+                touched.set(touched.get() | tasks::bit_of(line));
+            }
+            let private = within(&own, line) | variables;
+            if owned.is_empty() { private } else { private | owned.within(line) }
         };
         let (task, stream, stopped) = (self.tasks.current(), &mut self.stream, self.stopped.is_some());
         let (mut any, mut result) = (false, Ok(()));
@@ -382,6 +405,7 @@ impl Session {
         log::take(&mut self.sites, &mut outbox, private);
         self.sync.take(&mut self.sites, &mut outbox, private);
         self.spans = outbox.close();
+        self.tasks.touch(touched.get());
         let strand = if any { self.stream.strand(task) } else { None };
         self.sites.journal.end_piece(strand);
         if any {
@@ -394,9 +418,9 @@ impl Session {
         if let Err(error) = result {
             self.stop(&error);
         }
-        let races = self.stream.consumer().races();
-        if races.len() > self.found.known() {
-            self.found.more(races, &mut self.sites, &self.tasks, &self.image);
+        if self.stream.consumer().races().len() > self.found.known() {
+            self.withdraw_owned();
+            self.found.more(self.stream.consumer().races(), &mut self.sites, &self.tasks, &self.image);
         }
         self.deliveries += 1;
         if self.options.max_memory != 0 && self.deliveries.is_multiple_of(1024) {
@@ -420,6 +444,9 @@ impl Session {
         }
         let Ok(bytes) = Bytes::new(start as u64, size as u64) else { return };
         self.deliver();
+        if self.owned.forget(start) {
+            return self.sync.freed(start, size);
+        }
         let stack = self.tasks.stack();
         let mut frames = [0; sites::DEPTH];
         let count = sites::walk(frame, stack.low, stack.high, &mut frames);
@@ -445,12 +472,13 @@ impl Session {
 
     /// A block comes into being: what was done to its addresses was done to other memory.
     pub fn allocated(&mut self, start: usize, size: usize) {
+        self.owned.forget(start);
         if self.active && self.options.hygiene.heap {
             self.erase(start, size);
         }
     }
 
-    fn erase(&mut self, start: usize, size: usize) {
+    pub fn erase(&mut self, start: usize, size: usize) {
         let Ok(bytes) = Bytes::new(start as u64, size as u64) else { return };
         if let Err(error) = self.stream.erase(bytes) {
             self.stop(&error);
@@ -480,7 +508,7 @@ impl Session {
 
 /// The bytes of a line that lie in a range.
 #[inline]
-fn within(range: &Range<usize>, line: u64) -> u64 {
+pub fn within(range: &Range<usize>, line: u64) -> u64 {
     let start = (line as usize) << 6;
     if start >= range.end || start + 64 <= range.start {
         return 0;

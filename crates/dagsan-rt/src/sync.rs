@@ -15,6 +15,9 @@
 //! read-modify-write continues the one it finds. Fences count: an acquire fence for what was loaded before it, a
 //! release fence for what is stored after it.
 //!
+//! **Workers.** A task that is on a certain worker excludes others that are on it: a lock that nobody sees. It does not
+//! count among the locks that the program uses.
+//!
 //! **Once.** The standard library completes a `Once` in code that is not instrumented. So the words that a strand has loaded
 //! with acquire order are looked at again when it ends: a word that has changed by then was changed by the strand, and
 //! what it holds now counts as released.
@@ -112,6 +115,8 @@ pub struct Sync {
     words: BTreeMap<usize, Word>,
     held: Vec<Held>,
     locks: u32,
+    /// The tasks that are on workers.
+    seats: Vec<(TaskId, u64)>,
     syncs: u32,
     /// The atomic accesses of the running strand.
     accesses: Vec<(Access, Origin)>,
@@ -134,6 +139,7 @@ impl Sync {
             words: BTreeMap::new(),
             held: Vec::new(),
             locks: ISOLATED.0 + 1,
+            seats: Vec::new(),
             syncs: 0,
             accesses: Vec::new(),
             known: FxHashSet::default(),
@@ -205,6 +211,9 @@ impl Sync {
     pub fn task_ended(&mut self, task: TaskId) {
         if !self.held.is_empty() {
             self.held.retain(|held| held.task != task);
+        }
+        if !self.seats.is_empty() {
+            self.seats.retain(|(by, _)| *by != task);
         }
         if !self.watched.is_empty() {
             self.watched.retain(|(by, _)| *by != task);
@@ -396,6 +405,35 @@ impl Session {
                 word.released = None;
                 self.release(address, false, task);
             }
+        }
+    }
+
+    /// The running task is on a worker from here on.
+    pub fn worker_begin(&mut self, worker: u64) {
+        let seat = (self.tasks.current(), worker);
+        if !self.sync.hygiene.locks || self.sync.seats.contains(&seat) {
+            return;
+        }
+        self.sync.seats.push(seat);
+        let (lock, mode) = (LockId::of_worker(worker as u32), LockMode::Exclusive);
+        self.event(Event::Lock { task: seat.0, lock, mode });
+    }
+
+    /// It leaves the worker, if it is there: it may have come while nothing was checked.
+    pub fn worker_end(&mut self, worker: u64) {
+        let seat = (self.tasks.current(), worker);
+        if let Some(at) = self.sync.seats.iter().position(|other| *other == seat) {
+            self.sync.seats.swap_remove(at);
+            self.event(Event::Unlock { task: seat.0, lock: LockId::of_worker(worker as u32) });
+        }
+    }
+
+    /// The main task leaves whatever worker it is on: from here on nothing is checked.
+    pub fn leave_workers(&mut self) {
+        let on = self.sync.seats.iter().filter(|(task, _)| *task == TaskId::MAIN);
+        let workers: Vec<u64> = on.map(|(_, worker)| *worker).collect();
+        for worker in workers {
+            self.worker_end(worker);
         }
     }
 

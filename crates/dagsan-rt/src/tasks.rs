@@ -47,6 +47,9 @@ struct Live {
     mark: usize,
     /// The lowest mark so far.
     lowest: usize,
+    /// The lines of thread-local variables that it has touched since it started a task in a scope that is still open,
+    /// each by a bit that it may share with others.
+    touched: u64,
 }
 
 /// Where a task comes from, in 16 bytes: there may be millions.
@@ -68,19 +71,30 @@ pub struct Tasks {
     below: usize,
     /// The births since the last quiescent point, but for those of tasks that nobody can speak of any more.
     births: Table<Birth>,
+    /// What `touched` was when each open scope was opened, and by whom.
+    scopes: Vec<(u32, u64)>,
 }
 
 impl Tasks {
     /// The main task.
     pub fn new() -> Tasks {
-        let main = Live { task: TaskId::MAIN, stack: Stack::default(), mark: 0, lowest: 0 };
-        Tasks { live: vec![main], free: Vec::new(), current: 0, below: 0, births: Table::new(1) }
+        let main = Live { task: TaskId::MAIN, stack: Stack::default(), mark: 0, lowest: 0, touched: 0 };
+        Tasks {
+            live: vec![main],
+            free: Vec::new(),
+            current: 0,
+            below: 0,
+            births: Table::new(1),
+            // With room, so that the program's heap is laid out as it would be without the runtime.
+            scopes: Vec::with_capacity(1024),
+        }
     }
 
     /// The stack of the thread that owns the session.
     pub fn set_main_stack(&mut self, stack: Stack) {
         let main = &mut self.live[0];
-        (main.stack, main.mark, main.lowest) = (stack, stack.low, stack.low);
+        (main.stack, main.mark, main.lowest, main.touched) = (stack, stack.low, stack.low, 0);
+        self.scopes.clear();
         self.current = 0;
     }
 
@@ -137,12 +151,13 @@ impl Tasks {
         stack: Stack,
     ) -> Handle {
         let kind = match kind {
-            TaskKind::Async | TaskKind::Post(_) => findings::TaskKind::Async,
+            TaskKind::Async | TaskKind::Post(_) | TaskKind::Detached => findings::TaskKind::Async,
             TaskKind::Spawn => findings::TaskKind::Spawn,
             TaskKind::Future => findings::TaskKind::Future,
         };
         self.births.push(Birth { parent: parent.0, kind, place });
-        let live = Live { task: child, stack, mark: stack.high, lowest: stack.high };
+        self.live[self.current as usize].touched = 0;
+        let live = Live { task: child, stack, mark: stack.high, lowest: stack.high, touched: 0 };
         self.current = match self.free.pop() {
             Some(slot) => {
                 self.live[slot as usize] = live;
@@ -170,6 +185,33 @@ impl Tasks {
     pub fn set_stack(&mut self, task: Handle, stack: Stack) {
         let live = &mut self.live[task.slot()];
         (live.stack, live.mark, live.lowest) = (stack, stack.high, stack.high);
+    }
+
+    /// The running task opens a scope.
+    #[inline]
+    pub fn open_scope(&mut self) {
+        self.scopes.push((self.current, self.running().touched));
+    }
+
+    /// It closes its innermost one: what it has started there is over.
+    #[inline]
+    pub fn close_scope(&mut self) {
+        // The last, unless tasks on other stacks have opened scopes meanwhile.
+        if let Some(at) = self.scopes.iter().rposition(|(by, _)| *by == self.current) {
+            let (_, touched) = self.scopes.remove(at);
+            self.live[self.current as usize].touched = touched;
+        }
+    }
+
+    /// The running task has touched these lines of thread-local variables.
+    #[inline]
+    pub fn touch(&mut self, lines: u64) {
+        self.live[self.current as usize].touched |= lines;
+    }
+
+    /// Has it touched this line? It may say yes of one that it has not.
+    pub fn has_touched(&self, line: u64) -> bool {
+        self.running().touched & bit_of(line) != 0
     }
 
     /// `task` runs.
@@ -227,6 +269,12 @@ impl Tasks {
             task = parent;
         }
     }
+}
+
+/// The bit that stands for a line.
+#[inline]
+pub fn bit_of(line: u64) -> u64 {
+    1 << (line % 64)
 }
 
 /// A place in the words of the findings.

@@ -67,6 +67,7 @@ mod silent {
         fn promise_new() -> u64;
         fn promise_set(promise: u64);
         fn promise_get(promise: u64);
+        fn runtime_variable(start: usize, size: usize);
         fn isolated_begin();
         fn isolated_end();
         fn deadlock(blocked: &[Blocked]);
@@ -114,6 +115,8 @@ mod announced {
         pub(crate) safe fn promise_set(promise: u64);
         #[link_name = "__dagsan_promise_get"]
         pub(crate) safe fn promise_get(promise: u64);
+        #[link_name = "__dagsan_runtime_variable"]
+        pub(crate) safe fn runtime_variable(start: usize, size: usize);
         #[link_name = "__dagsan_isolated_begin"]
         pub(crate) safe fn isolated_begin();
         #[link_name = "__dagsan_isolated_end"]
@@ -208,6 +211,9 @@ pub(crate) mod recorded {
         isolated_begin => IsolatedBegin;
         isolated_end => IsolatedEnd;
     }
+
+    /// Where variables are is not written down.
+    pub(crate) fn runtime_variable(_: usize, _: usize) {}
 
     pub(crate) fn spawn(kind: Kind, _: Place, stack_low: usize, stack_high: usize) -> Task {
         let local = 0u8;

@@ -282,6 +282,10 @@ impl Executor {
 fn new_fiber() -> Result<NonNull<Fiber>, fiber::Error> {
     // If the thread is ending, and `CLEANUP` has run, then what comes now stays with the process.
     _ = CLEANUP.try_with(|_| ());
+    // It leads to the fibers, and so to all that tasks were started with.
+    EXECUTOR.with(|executor| {
+        events::runtime_variable(ptr::from_ref(executor).addr(), size_of_val(executor));
+    });
     Fiber::new(Task::new(), run_task)
 }
 

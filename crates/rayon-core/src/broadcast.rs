@@ -46,8 +46,10 @@ where
     let mut results: Vec<Option<Result<R, Payload>>> = (0..pool.threads()).map(|_| None).collect();
     tasks::frame_begin();
     for (index, result) in results.iter_mut().enumerate() {
-        let _seat = Seat::take(Some(Worker::of(pool, index)));
-        let mut body = || *result = Some(halt(bind(&op, BroadcastContext::new(pool, index))));
+        let mut body = || {
+            let _seat = Seat::take(Some(Worker::number(pool, index)));
+            *result = Some(halt(bind(&op, BroadcastContext::new(pool, index))));
+        };
         tasks::run(Kind::Spawn, place, &mut body);
     }
     tasks::frame_end();
@@ -70,7 +72,14 @@ where
     for index in 0..pool.threads() {
         let op = Arc::clone(&op);
         let work = Box::new(move || halt(|| BroadcastContext::with(|context| op(context))));
-        call.spawn(Request { work, order: Order::Fifo, pool: pool.clone(), index, place, detached: true });
+        call.spawn(Request {
+            work,
+            order: Order::Fifo,
+            pool: pool.clone(),
+            index: Some(index),
+            place,
+            detached: true,
+        });
     }
 }
 
@@ -86,7 +95,7 @@ impl<'a> BroadcastContext<'a> {
     /// That of the worker that this thread stands for, while `body` runs.
     pub(crate) fn with<R>(body: impl FnOnce(BroadcastContext<'_>) -> R) -> R {
         let pool = Pool::current();
-        body(BroadcastContext::new(&pool, local::worker().map_or(0, |worker| worker.index)))
+        body(BroadcastContext::new(&pool, local::known_index().unwrap_or(0)))
     }
 
     pub(crate) fn new(pool: &'a Pool, index: usize) -> BroadcastContext<'a> {

@@ -16,6 +16,8 @@ pub(crate) enum Kind {
     Async = 0,
     /// The next sync of the frame that it was started in.
     Spawn = 1,
+    /// Nobody but the end of the program.
+    Detached = 3,
 }
 
 /// What a program asks for that depends on the schedule.
@@ -71,6 +73,9 @@ mod silent {
         fn set_stack(task: Task, low: usize, high: usize);
         fn split(pieces: u32);
         fn schedule_dependent(place: Place, what: Dependence);
+        fn runtime_variable(start: usize, size: usize);
+        fn worker_begin(worker: u64);
+        fn worker_end(worker: u64);
     }
 }
 
@@ -105,6 +110,12 @@ mod announced {
         pub(crate) safe fn set_stack(task: Task, low: usize, high: usize);
         #[link_name = "__dagsan_split"]
         pub(crate) safe fn split(pieces: u32);
+        #[link_name = "__dagsan_runtime_variable"]
+        pub(crate) safe fn runtime_variable(start: usize, size: usize);
+        #[link_name = "__dagsan_worker_begin"]
+        pub(crate) safe fn worker_begin(worker: u64);
+        #[link_name = "__dagsan_worker_end"]
+        pub(crate) safe fn worker_end(worker: u64);
         safe fn __dagsan_schedule_dependent(place: Place, what: u32);
         safe fn __dagsan_spawn(kind: u32, place: Place, stack_low: usize, stack_high: usize) -> Task;
     }
@@ -139,6 +150,8 @@ mod recorded {
         PromiseGet(u64),
         Split(u32),
         Depends(Dependence),
+        WorkerBegin(u64),
+        WorkerEnd(u64),
     }
 
     #[derive(Default)]
@@ -205,8 +218,19 @@ mod recorded {
     pub(crate) fn promise_get(promise: u64) {
         call(Call::PromiseGet(promise));
     }
-    /// Where stacks are is not written down.
+
+    pub(crate) fn worker_begin(worker: u64) {
+        call(Call::WorkerBegin(worker));
+    }
+
+    pub(crate) fn worker_end(worker: u64) {
+        call(Call::WorkerEnd(worker));
+    }
+
+    /// Where stacks and variables are is not written down.
     pub(crate) fn set_stack(_: Task, _: usize, _: usize) {}
+
+    pub(crate) fn runtime_variable(_: usize, _: usize) {}
 
     pub(crate) fn split(pieces: u32) {
         call(Call::Split(pieces));

@@ -20,11 +20,12 @@
 //! ```
 //!
 //! A job for a finish that is not the innermost one cannot become its task where it is spawned: the inner finish would
-//! join it. It becomes one when it is run, and gets a promise that was set where it was spawned.
+//! join it. It becomes one when it is run, and gets a promise that was set where it was spawned. If a yield runs it while
+//! the inner one is still open, it is a task that no scope joins, and sets a promise that its own finish gets.
 //!
 //! The outermost call of a thread has a finish as well, without a scope, for jobs that nobody joins. It is not
-//! announced: only the end of the program joins them. A detached job that is spawned inside of a scope counts as joined
-//! by that scope: a conflict with what comes after the scope is not seen.
+//! announced: only the end of the program joins them. A detached job that is spawned inside of a scope waits with the
+//! jobs of the scope, as it would on the worker's deque, but is a task that no scope joins.
 
 use std::collections::VecDeque;
 use std::ptr::{self, NonNull};
@@ -88,9 +89,9 @@ pub(crate) type Work = Box<dyn FnOnce() -> Result<(), Payload> + Send>;
 pub(crate) struct Request {
     pub(crate) work: Work,
     pub(crate) order: Order,
-    /// The worker that is to do it.
+    /// The workers that are to do it, or a certain one of them.
     pub(crate) pool: PoolRef,
-    pub(crate) index: usize,
+    pub(crate) index: Option<usize>,
     pub(crate) place: Place,
     /// Does nobody join it? Then the pool hears of a panic.
     pub(crate) detached: bool,
@@ -111,6 +112,8 @@ pub(crate) struct Finish {
     /// Where the stacks of its jobs begin.
     high: usize,
     queue: Mutex<Queue>,
+    /// Promises that jobs which were run inside of an inner finish have set at their ends.
+    strays: Mutex<Vec<u64>>,
     panic: Mutex<Option<Payload>>,
 }
 
@@ -127,6 +130,7 @@ impl Finish {
             outer: local::with(|local| local.finish.get()),
             high,
             queue: Mutex::default(),
+            strays: Mutex::default(),
             panic: Mutex::default(),
         }
     }
@@ -147,6 +151,9 @@ impl Finish {
     /// Runs the jobs that wait, and those that these spawn; then closes it.
     pub(crate) fn close(&self) {
         while self.run_one() {}
+        for promise in self.strays.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            events::promise_get(promise);
+        }
         local::with(|local| local.finish.set(self.outer));
         if self.scope {
             tasks::finish_end();
@@ -189,14 +196,14 @@ impl Finish {
         let on_thread = self.thread == thread::current().id();
         let innermost = on_thread
             && local::with(|local| local.finish.get()).is_some_and(|top| ptr::eq(top.as_ptr(), self));
-        if !self.scope {
+        if request.detached {
             tasks::detach();
         }
         let at_once = innermost && !request.pool.is_current();
         let origin = if at_once {
             Origin::Unknown
         } else if innermost {
-            Origin::Started(tasks::start(Kind::Async, request.place, self.high))
+            Origin::Started(tasks::start(self.kind(&request), request.place, self.high))
         } else if on_thread {
             let promise = events::promise_new();
             events::promise_set(promise);
@@ -212,12 +219,22 @@ impl Finish {
         }
     }
 
+    /// Who joins the task of a job. Where no scope is announced, that is the end of the program in any case.
+    fn kind(&self, request: &Request) -> Kind {
+        if self.scope && request.detached { Kind::Detached } else { Kind::Async }
+    }
+
     fn run(&self, job: Job) {
+        let kind = self.kind(&job.request);
         let Job { request: Request { work, pool, index, place, detached, .. }, origin } = job;
         let before = local::with(|local| local.finish.replace(Some(NonNull::from(self))));
-        let seat = Seat::take(Some(Worker::of(&pool, index)));
+        let inside = before.is_some_and(|inner| !ptr::eq(inner.as_ptr(), self));
+        let stray = inside && !detached && !matches!(origin, Origin::Started(_));
+        let kind = if stray { Kind::Detached } else { kind };
         let mut work = Some(work);
         let mut body = || {
+            let worker = index.map_or_else(|| Worker::of(&pool), |index| Worker::number(&pool, index));
+            let _seat = Seat::take(Some(worker));
             match work.take().map_or(Ok(()), |work| work()) {
                 Err(payload) if detached => pool.handlers.panicked(payload),
                 Err(payload) => self.panicked(payload),
@@ -226,6 +243,11 @@ impl Finish {
             if detached {
                 pool.job_ended();
             }
+            if stray {
+                let promise = events::promise_new();
+                events::promise_set(promise);
+                self.strays.lock().unwrap_or_else(PoisonError::into_inner).push(promise);
+            }
         };
         match origin {
             Origin::Started(task) => {
@@ -233,13 +255,12 @@ impl Finish {
                 events::set_stack(task, stack::low(), here!());
                 tasks::go_on(task, &mut body);
             }
-            Origin::Unknown => tasks::run(Kind::Async, place, &mut body),
-            Origin::After(promise) => tasks::run(Kind::Async, place, &mut || {
+            Origin::Unknown => tasks::run(kind, place, &mut body),
+            Origin::After(promise) => tasks::run(kind, place, &mut || {
                 events::promise_get(promise);
                 body();
             }),
         }
-        drop(seat);
         local::with(|local| local.finish.set(before));
     }
 
@@ -274,6 +295,7 @@ impl Call {
 
     #[cold]
     fn outermost(high: usize) -> Call {
+        local::announce();
         let finish = Box::new(Finish::new(false, high));
         finish.open();
         Call(Some(finish))

@@ -18,7 +18,7 @@ use crate::pool::sit_down;
 use crate::split::{FnContext, Level};
 use crate::stack::here;
 use crate::tasks;
-use crate::unwind::{Job, Payload, bind, catch, discard, enter, take};
+use crate::unwind::{Job, Payload, bind, discard, enter, take};
 
 /// Runs two closures, perhaps in parallel, and returns both results.
 ///
@@ -65,7 +65,7 @@ where
     // SAFETY: jobs of these types, whose closures are forgotten below.
     let panics = unsafe {
         let first = tasks::run_job(Kind::Spawn, place, (&raw const first).cast(), enter::<RA, A>);
-        (first, catch((&raw const second).cast(), enter::<RB, B>))
+        (first, tasks::run_rest((&raw const second).cast(), enter::<RB, B>))
     };
     tasks::frame_end();
     stand_up(seat, call);

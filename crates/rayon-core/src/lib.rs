@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `join(a, b)` | a frame; `a` is spawned, `b` is what follows; a sync |
 //! | `scope` | a finish; its body and each job are an async |
-//! | `spawn` | an async that only the end of the program joins |
+//! | `spawn` | a task that only the end of the program joins |
 //! | `broadcast` | a frame; each call is spawned; a sync |
 //! | `install` | a call |
 //!

@@ -1,6 +1,6 @@
 //! Thread pools, which have no threads: what they are asked to run, the caller runs.
 //!
-//! A pool is a number of threads to tell, and handlers to call. `current_thread_index` is 0 in all that a pool runs,
+//! A pool is a number of threads to tell, and handlers to call. `current_thread_index` is handed out in turn (`local.rs`),
 //! but for broadcasts, which are one task per thread that there would be.
 //!
 //! Handlers for the start and the end of threads are called for every thread that there would be, on the thread that
@@ -12,6 +12,8 @@ use std::mem::{self, ManuallyDrop};
 use std::ops::{Deref, Range};
 use std::panic::{Location, resume_unwind};
 use std::ptr::NonNull;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::broadcast::{self, BroadcastContext};
@@ -65,6 +67,10 @@ impl Handlers {
 pub(crate) struct Pool {
     /// The threads that there would be; without the first, if that is the one that has built the pool.
     threads: Range<usize>,
+    /// The name of its first worker; the others follow.
+    first: u64,
+    /// Whose turn it is to be asked for.
+    turn: AtomicUsize,
     pub(crate) handlers: Arc<Handlers>,
     /// Its threads, if the program has started some. They call the handlers themselves.
     crew: Crew,
@@ -127,10 +133,14 @@ static GLOBAL: OnceLock<PoolRef> = OnceLock::new();
 impl Pool {
     /// A pool, whose threads have been started if there are any.
     pub(crate) fn start(threads: Range<usize>, handlers: Arc<Handlers>, crew: Crew) -> PoolRef {
-        let pool = PoolRef::new(Pool { threads, handlers, crew, ended: Mutex::default() });
+        static NAMES: AtomicU64 = AtomicU64::new(0);
+        // Relaxed: each is a number that nobody else gets, and says nothing about other memory.
+        let first = NAMES.fetch_add(threads.end as u64, Relaxed);
+        let turn = AtomicUsize::new(0);
+        let pool = PoolRef::new(Pool { threads, first, turn, handlers, crew, ended: Mutex::default() });
         if pool.crew.is_empty() {
             for index in pool.threads.clone() {
-                let _seat = Seat::take(Some(Worker::of(&pool, index)));
+                let _seat = Seat::take(Some(Worker::number(&pool, index)));
                 pool.handlers.start(index);
             }
         }
@@ -161,11 +171,22 @@ impl Pool {
 
     /// Is this thread one of the pool's?
     pub(crate) fn is_current(&self) -> bool {
-        local::index_in(self).is_some()
+        local::is_in(self)
     }
 
     pub(crate) fn threads(&self) -> usize {
         self.threads.end
+    }
+
+    /// The name of its first worker.
+    pub(crate) fn first(&self) -> u64 {
+        self.first
+    }
+
+    /// The number of a worker, of each in turn.
+    pub(crate) fn next_index(&self) -> usize {
+        // Relaxed: nothing else is read by way of it.
+        self.turn.fetch_add(1, Relaxed) % self.threads()
     }
 
     /// Something of its own to tell pools apart by.
@@ -188,12 +209,14 @@ impl PoolRef {
     /// Does something in the pool. It must not unwind.
     #[inline(never)]
     pub(crate) fn run(&self, body: &mut (dyn FnMut() + Send)) {
+        if self.is_current() {
+            return body();
+        }
         let mut body = || {
-            let index = local::index_in(self).unwrap_or(0);
-            let _seat = Seat::take(Some(Worker::of(self, index)));
+            let _seat = Seat::take(Some(Worker::of(self)));
             body();
         };
-        let outside = local::with(|local| local.finish.get()).is_none() && !self.is_current();
+        let outside = local::with(|local| local.finish.get()).is_none();
         if outside && !self.crew.is_empty() {
             self.crew.run(&mut body);
         } else {
@@ -220,7 +243,7 @@ impl Drop for Pool {
 pub(crate) fn sit_down() -> Option<Seat> {
     match local::worker() {
         Some(_) => None,
-        None => Some(Seat::take(Some(Worker::of(Pool::global(), 0)))),
+        None => Some(Seat::take(Some(Worker::of(Pool::global())))),
     }
 }
 
@@ -274,14 +297,12 @@ impl ThreadPool {
     /// The number of this thread, if it is one of the pool's. What a task does with it depends on the schedule.
     #[track_caller]
     pub fn current_thread_index(&self) -> Option<usize> {
-        let index = local::index_in(&self.pool);
-        depends(index, Location::caller());
-        index
+        self.pool.is_current().then(|| ask(Location::caller())).flatten()
     }
 
     /// Do jobs wait for this thread, if it is one of the pool's?
     pub fn current_thread_has_pending_tasks(&self) -> Option<bool> {
-        local::index_in(&self.pool).map(|_| has_pending_tasks())
+        self.pool.is_current().then(has_pending_tasks)
     }
 
     /// [`join`](crate::join()) in the pool.
@@ -360,7 +381,7 @@ impl ThreadPool {
 
     /// Runs a job that waits, if this thread is one of the pool's.
     pub fn yield_now(&self) -> Option<Yield> {
-        local::index_in(&self.pool).map(|_| run_pending_task())
+        self.pool.is_current().then(run_pending_task)
     }
 
     /// The same: there is no other thread to take a job from.
@@ -391,17 +412,18 @@ pub fn current_num_threads() -> usize {
 /// The number of this thread in its pool. What a task does with it depends on the schedule.
 #[track_caller]
 pub fn current_thread_index() -> Option<usize> {
-    let index = local::worker().map(|worker| worker.index);
-    depends(index, Location::caller());
-    index
+    ask(Location::caller())
 }
 
-/// DagSan hears that a task asks for its worker.
-fn depends(index: Option<usize>, place: Place) {
-    if index.is_some() && local::with(|local| local.scopes.get()) > 0 {
-        let bridge = place.file().ends_with("par_bridge.rs");
+/// The number of this thread. DagSan hears that a task asks for it.
+fn ask(place: Place) -> Option<usize> {
+    local::worker()?;
+    let bridge = place.file().ends_with("par_bridge.rs");
+    if local::with(|local| local.scopes.get()) > 0 {
         events::schedule_dependent(place, if bridge { Dependence::Bridge } else { Dependence::Worker });
     }
+    // A par_bridge wants to know whether it is inside of itself, and on one thread it is.
+    if bridge { Some(local::known_index().unwrap_or(0)) } else { local::index() }
 }
 
 /// Do jobs wait for this thread, if it is in a pool?

@@ -120,7 +120,7 @@ impl<'scope> Base<'scope> {
 
     fn spawn<'job>(
         &self,
-        index: usize,
+        index: Option<usize>,
         place: Place,
         work: Box<dyn FnOnce() -> Result<(), Payload> + Send + 'job>,
     ) where
@@ -147,7 +147,7 @@ impl<'scope> Base<'scope> {
         for index in 0..self.pool.threads() {
             let body = Arc::clone(&body);
             let run = move || body(scope, BroadcastContext::new(&self.pool, index));
-            self.spawn(index, place, Box::new(move || halt(run)));
+            self.spawn(Some(index), place, Box::new(move || halt(run)));
         }
     }
 
@@ -163,7 +163,7 @@ impl<'scope> Scope<'scope> {
     where
         BODY: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
-        self.0.spawn(0, Location::caller(), Box::new(move || halt(bind(body, self))));
+        self.0.spawn(None, Location::caller(), Box::new(move || halt(bind(body, self))));
     }
 
     /// Spawns a job for every thread of the pool.
@@ -183,7 +183,7 @@ impl<'scope> ScopeFifo<'scope> {
     where
         BODY: FnOnce(&ScopeFifo<'scope>) + Send + 'scope,
     {
-        self.0.spawn(0, Location::caller(), Box::new(move || halt(bind(body, self))));
+        self.0.spawn(None, Location::caller(), Box::new(move || halt(bind(body, self))));
     }
 
     /// Spawns a job for every thread of the pool.

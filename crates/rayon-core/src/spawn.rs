@@ -28,6 +28,6 @@ where
 #[track_caller]
 pub(crate) fn spawn_in<F: FnOnce() + Send + 'static>(pool: PoolRef, order: Order, func: F) {
     let work = Box::new(move || halt(func));
-    let request = Request { work, order, pool, index: 0, place: Location::caller(), detached: true };
+    let request = Request { work, order, pool, index: None, place: Location::caller(), detached: true };
     Call::begin(here!()).spawn(request);
 }

@@ -4,7 +4,7 @@
 //! that all that talks to DagSan is compiled here, without hooks.
 
 use crate::events::{self, Kind, Place, Task};
-use crate::local;
+use crate::local::{self, Seat};
 use crate::stack::{self, here};
 use crate::unwind::{Payload, catch};
 
@@ -101,6 +101,18 @@ pub(crate) unsafe fn run_job(
     panic
 }
 
+/// Runs a job that is the rest of the running task and returns its panic. Another worker may have stolen it.
+///
+/// # Safety
+///
+/// As for [`catch`].
+#[inline(never)]
+pub(crate) unsafe fn run_rest(job: *const u8, call: unsafe fn(*const u8)) -> Option<Payload> {
+    let _seat = Seat::stolen();
+    // SAFETY: the caller's promise.
+    unsafe { catch(job, call) }
+}
+
 /// Starts a task, to be run by [`enter`] in a frame below `high`.
 #[inline(never)]
 pub(crate) fn start(kind: Kind, place: Place, high: usize) -> Task {
@@ -117,9 +129,13 @@ pub(crate) fn go_on(task: Task, body: &mut dyn FnMut()) {
 }
 
 fn enter(task: Task, body: &mut dyn FnMut()) {
-    let before = local::with(|local| local.task.replace(task));
+    let (before, worker) = local::with(|local| (local.task.replace(task), local.worker.get()));
+    local::same_worker();
     body();
     events::task_end();
-    local::with(|local| local.task.set(before));
+    local::with(|local| {
+        local.task.set(before);
+        local.worker.set(worker);
+    });
     events::resume(before);
 }

@@ -6,10 +6,10 @@ use std::sync::mpsc::channel;
 
 use crate::events::Call::{
     Depends, FinishBegin, FinishEnd, FrameBegin, FrameEnd, PromiseGet, PromiseSet, Resume, Spawn, Split,
-    Sync, TaskEnd,
+    Sync, TaskEnd, WorkerBegin, WorkerEnd,
 };
 use crate::events::Kind::{self, Async};
-use crate::events::{Dependence, calls_of};
+use crate::events::{Call, Dependence, calls_of};
 use crate::{ThreadPool, ThreadPoolBuilder, Yield, join, scope, scope_fifo, spawn};
 
 fn pool(threads: usize) -> ThreadPool {
@@ -59,6 +59,29 @@ fn detached_jobs_of_a_join_keep_the_check_on_after_it() {
     let first = [FrameBegin, Spawn(Kind::Spawn, 1), Spawn(Async, 2), Resume(1), TaskEnd, Resume(0)];
     assert_eq!(calls[..6], first);
     assert_eq!(calls[6..], [Sync, FrameEnd, FrameBegin, Resume(2), TaskEnd, Resume(0)]);
+}
+
+#[test]
+fn a_detached_job_runs_among_those_of_a_scope_and_is_not_joined_by_it() {
+    let calls = calls_of(|| scope(|_| spawn(|| ())));
+    let body = [FinishBegin, Spawn(Async, 1), Spawn(Kind::Detached, 2), Resume(1), TaskEnd, Resume(0)];
+    assert_eq!(calls[..6], body);
+    assert_eq!(calls[6..], [Resume(2), TaskEnd, Resume(0), FinishEnd, FrameBegin]);
+}
+
+#[test]
+fn a_job_that_a_yield_runs_is_joined_by_its_own_scope() {
+    let calls = calls_of(|| {
+        scope(|outer| {
+            scope(|_| {
+                outer.spawn(|_| ());
+                crate::yield_now();
+            });
+        });
+    });
+    let run = [Spawn(Kind::Detached, 3), PromiseGet(1), PromiseSet(2), TaskEnd, Resume(2)];
+    assert!(calls.windows(5).any(|calls| calls == run), "{calls:?}");
+    assert_eq!(calls[calls.len() - 2..], [PromiseGet(2), FinishEnd]);
 }
 
 #[test]
@@ -178,10 +201,75 @@ fn a_pool_whose_threads_the_program_starts_runs_on_the_first() {
 #[test]
 fn asking_for_the_worker_is_told_and_so_is_the_splitting() {
     let ask =
-        |context: crate::FnContext| assert!(context.migrated() && crate::current_thread_index() == Some(0));
+        |context: crate::FnContext| assert!(context.migrated() && crate::current_thread_index().is_some());
     let calls = calls_of(|| _ = crate::join_context(ask, ask));
     assert!(calls.contains(&Split(0)));
     assert_eq!(calls.iter().filter(|call| **call == Depends(Dependence::Worker)).count(), 2);
     let alone = calls_of(|| pool(1).install(|| assert_eq!(crate::current_thread_index(), Some(0))));
     assert_eq!(alone, [], "there is no other task");
+}
+
+/// The numbers of workers, from the names that DagSan is told; they begin with the first that it hears of.
+fn workers(calls: &[Call]) -> Vec<(bool, u64)> {
+    let told = calls.iter().filter_map(|call| match call {
+        WorkerBegin(worker) => Some((true, *worker)),
+        WorkerEnd(worker) => Some((false, *worker)),
+        _ => None,
+    });
+    let told: Vec<(bool, u64)> = told.collect();
+    let first = told.first().map_or(0, |(_, worker)| *worker);
+    told.into_iter().map(|(begins, worker)| (begins, worker - first)).collect()
+}
+
+#[test]
+fn numbers_are_handed_out_in_turn_and_stay_with_their_task() {
+    let pool = pool(2);
+    let ask = || {
+        let index = pool.current_thread_index();
+        assert_eq!(crate::current_thread_index(), index);
+        index
+    };
+    let mut seen = (None, None);
+    let calls = calls_of(|| seen = pool.join(ask, ask));
+    assert_eq!(seen, (Some(0), Some(1)));
+    assert_eq!(workers(&calls), [(true, 0), (true, 1), (false, 1)]);
+    assert_eq!(pool.join(|| (), ask).1, Some(0), "it is the turn of the first again");
+}
+
+#[test]
+fn the_first_of_a_join_stays_on_the_worker_and_the_second_may_be_stolen() {
+    let pool = pool(2);
+    let calls = calls_of(|| {
+        pool.scope(|_| {
+            let index = crate::current_thread_index();
+            let (first, second) = join(crate::current_thread_index, crate::current_thread_index);
+            assert_eq!((index, first, second), (Some(0), Some(0), Some(1)));
+            assert_eq!(crate::current_thread_index(), index);
+        });
+    });
+    let expected = [
+        // The body asks, and the first of the join is another task on the same worker.
+        (true, 0),
+        (true, 0),
+        // The body leaves it for the second, and comes back.
+        (false, 0),
+        (true, 1),
+        (false, 1),
+        (true, 0),
+    ];
+    assert_eq!(workers(&calls), expected);
+}
+
+#[test]
+fn jobs_have_a_worker_of_their_own_and_broadcasts_a_certain_one() {
+    let pool = pool(3);
+    let calls = calls_of(|| {
+        pool.scope(|scope| {
+            assert_eq!(crate::current_thread_index(), Some(0));
+            scope.spawn(|_| assert_eq!(crate::current_thread_index(), Some(1)));
+        });
+        pool.broadcast(|context| assert_eq!(pool.current_thread_index(), Some(context.index())));
+    });
+    let ended = [(true, 0), (true, 1), (false, 1), (true, 0), (false, 0), (true, 1), (false, 1)];
+    assert_eq!(workers(&calls)[..7], ended);
 }

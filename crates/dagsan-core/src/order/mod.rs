@@ -199,9 +199,21 @@ impl std::fmt::Debug for Engine {
 }
 
 use Construct::*;
-const EVERYTHING: &[Construct] =
-    &[AsyncFinish, SpawnSync, StructuredFuture, GeneralFuture, Promise, Isolated, Region, Lock, Atomic];
+const EVERYTHING: &[Construct] = &[
+    AsyncFinish,
+    SpawnSync,
+    StructuredFuture,
+    GeneralFuture,
+    Promise,
+    Isolated,
+    Region,
+    Lock,
+    Atomic,
+    Detached,
+];
 const ALL_BUT_LOCKS: &[Construct] =
+    &[AsyncFinish, SpawnSync, StructuredFuture, GeneralFuture, Promise, Isolated, Region, Atomic, Detached];
+const SCOPED_BUT_LOCKS: &[Construct] =
     &[AsyncFinish, SpawnSync, StructuredFuture, GeneralFuture, Promise, Isolated, Region, Atomic];
 
 /// All engines, the default first.
@@ -272,8 +284,8 @@ pub static ENGINES: &[Engine] = &[
     },
     Engine {
         name: "cg-otf",
-        summary: "the computation graph on the fly: scopes are checked and replaced as they end; everything but locks",
-        constructs: ALL_BUT_LOCKS,
+        summary: "the computation graph on the fly: scopes are checked and replaced as they end; everything but locks and detached tasks",
+        constructs: SCOPED_BUT_LOCKS,
         depth_first: false,
         isolation: Isolation::Ordered,
         build: Build::Graph(|| Box::new(analysis::CgOtf::new())),

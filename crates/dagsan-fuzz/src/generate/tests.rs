@@ -42,6 +42,7 @@ fn describe(stmt: &Stmt) -> (&'static str, Option<Construct>) {
         Stmt::Release(_, false) => ("store", Some(Construct::Atomic)),
         Stmt::Release(_, true) => ("update", Some(Construct::Atomic)),
         Stmt::Acquire(_) => ("load", Some(Construct::Atomic)),
+        Stmt::Detached(_) => ("detached", Some(Construct::Detached)),
     }
 }
 
@@ -75,6 +76,7 @@ fn every_construct_of_the_class_comes_and_no_other() {
             Class::Locks => 14,
             Class::Atomics => 21,
             Class::Native => 24,
+            Class::Detached => 17,
         };
         assert_eq!(counts.len(), kinds, "{class}: {counts:?}");
         assert!(counts.values().all(|&count| count > 100), "{class}: {counts:?}");

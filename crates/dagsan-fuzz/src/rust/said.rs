@@ -71,7 +71,8 @@ impl Speaker {
                     said.extend(self.handles.map(|first| Stmt::Get(first + name)));
                     said.push(Stmt::GetFuture(*name));
                 }
-                Stmt::Post(_, inner) => {
+                // Tasks of dagsan-task always have a finish.
+                Stmt::Post(_, inner) | Stmt::Detached(inner) => {
                     self.changed += 1;
                     said.push(Stmt::Async(self.body(inner, false)));
                 }
@@ -167,6 +168,7 @@ impl Said {
                 Stmt::Release(..) | Stmt::Acquire(_) => uses.extend([Construct::Atomic]),
                 Stmt::Read { .. } | Stmt::Write { .. } | Stmt::Free { .. } | Stmt::Atomic { .. } => {}
                 Stmt::Post(..) | Stmt::Await(_) | Stmt::Ewait(_) => uses.extend([Construct::Region]),
+                Stmt::Detached(_) => uses.extend([Construct::Detached]),
             }
         }
         // Handles that go through promises go anywhere.

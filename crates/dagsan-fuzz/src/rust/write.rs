@@ -220,7 +220,7 @@ impl<'p> Writer<'p, '_> {
                 format!("m.acquire_update({name})")
             }
             Stmt::Acquire(name) => format!("m.load({name})"),
-            Stmt::Post(..) | Stmt::Await(_) | Stmt::Ewait(_) => return,
+            Stmt::Post(..) | Stmt::Await(_) | Stmt::Ewait(_) | Stmt::Detached(_) => return,
         };
         _ = writeln!(self.text, "    {line};");
     }

@@ -336,9 +336,13 @@ fn a_verdict_claims_no_more_than_was_proved() {
         findings.uses.split = Some(8);
         let place = findings::Place { file: "src/main.rs".into(), line: 7, column: 3 };
         let what = ScheduleDependent::Worker;
-        findings.uses.schedule = vec![findings::ScheduleDependence { what, place, count: 2 }];
+        let asked = findings::ScheduleDependence { what, place: Some(place), stack: None, count: 2 };
+        let what = ScheduleDependent::ThreadLocal;
+        let met = findings::ScheduleDependence { what, place: None, stack: Some(2), count: 1 };
+        findings.uses.schedule = vec![asked, met];
     });
-    let worker = "the worker that runs the task (rayon::current_thread_index at src/main.rs:7)";
+    let worker = "the worker that runs the task (rayon::current_thread_index at src/main.rs:7), \
+                  the worker that runs the task (a thread-local variable at src/main.rs:10)";
     assert_eq!(
         text,
         format!("{free} with parallel iterators cut into about 8 pieces; determinacy depends on {worker}")

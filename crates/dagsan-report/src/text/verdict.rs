@@ -111,9 +111,9 @@ fn unchecked(report: &Report) -> String {
 /// What is no race, and decides what tasks do all the same.
 fn depends(report: &Report) -> String {
     let Some(native) = &report.native else { return String::new() };
-    let place = |dependence: &ScheduleDependence| {
-        let (file, line, _) = &dependence.at;
-        format!("{} ({} at {file}:{line})", dependence.on, dependence.call)
+    let place = |dependence: &ScheduleDependence| match &dependence.at {
+        Some((file, line, _)) => format!("{} ({} at {file}:{line})", dependence.on, dependence.call),
+        None => format!("{} ({})", dependence.on, dependence.call),
     };
     let mut all: Vec<String> = native.schedule.iter().take(SHOWN_LOCATIONS).map(place).collect();
     let more = native.schedule.len() - all.len();

@@ -71,8 +71,11 @@ fn described(found: &Findings) -> String {
         .filter(|(used, _)| *used)
         .map(|(_, name)| *name)
         .collect();
-    let up_to =
+    let mut up_to =
         if conditions.is_empty() { String::new() } else { format!(", up to {}", conditions.join(" and ")) };
+    if !uses.schedule.is_empty() {
+        up_to += ", depending on the worker";
+    }
     if found.races.is_empty() {
         let verdict = if found.stats.tasks > 1 { "race-free" } else { "not checked" };
         return format!("{verdict}{up_to}");

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use dagsan_findings::{End, FINDINGS_FILE, Findings};
+use dagsan_findings::{End, FINDINGS_FILE, Findings, ScheduleDependent};
 use dagsan_report::Place;
 use dagsan_report::native::{self, Files};
 use dagsan_report::symbols::Symbols;
@@ -108,6 +108,29 @@ fn seeds_are_found_with_eight_threads() {
 #[test]
 fn optimised_seeds_are_found() {
     all_are_as_expected(&OPTIMISED, "2", None);
+}
+
+#[test]
+fn memory_of_workers_is_pointed_out() {
+    use ScheduleDependent::{ThreadLocal, Worker};
+    let expected = [
+        ("slot_of_the_caller_fixed", Worker),
+        ("slot_of_the_first_fixed", Worker),
+        ("buffer_that_is_lent_fixed", ThreadLocal),
+        ("buffer_in_a_static_fixed", ThreadLocal),
+    ];
+    for program in [&SEEDS, &OPTIMISED] {
+        for (name, what) in expected {
+            let uses = findings(program, name, "2", "").uses;
+            assert!(
+                !uses.schedule.is_empty() && uses.schedule.iter().all(|use_| use_.what == what),
+                "{uses:?}"
+            );
+            assert!(!uses.locks && !uses.atomics, "{name}: {uses:?}");
+        }
+    }
+    let none = findings(&SEEDS, "shared_scratch_fixed", "2", "").uses.schedule;
+    assert_eq!(none, []);
 }
 
 #[test]

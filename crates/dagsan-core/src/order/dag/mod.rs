@@ -15,6 +15,9 @@
 //! non-tree edge, which leaves a set event `s`: up to there the path is SP, and what follows makes
 //! `s` known to `b`. The other direction is clear.
 //!
+//! A detached task has no place in the scopes of the skeleton. There it is a task that was started before the program
+//! began, by nobody (the *yard*), and so parallel to everything; that it comes after its start is knowledge.
+//!
 //! Knowledge is inherited at a spawn, extended at a get, merged at a join (`knowledge`). In
 //! programs without non-tree joins it is empty, and a query is one comparison of SP positions.
 //!
@@ -63,12 +66,22 @@ struct Now {
     depth_first: bool,
 }
 
+/// The yard and the main task, in a skeleton that has nothing but its start.
+fn begin(sp: &SeriesParallel) -> (Position, Task) {
+    match sp.fork(sp.start()) {
+        Ok((yard, at)) => (yard, Task::new(at, Known::NOTHING, false)),
+        Err(_) => unreachable!("there is room for the first positions"),
+    }
+}
+
 /// See the module's documentation.
 #[derive(Debug)]
 pub struct Dag {
     sp: SeriesParallel,
     knowledge: Knowledge,
     tasks: Tasks<Task>,
+    /// Where the next detached task starts in the skeleton.
+    yard: Position,
     /// Where the closing of each open scope leads.
     ends: Vec<Position>,
     sets: Vec<Option<SetEvent>>,
@@ -90,11 +103,12 @@ impl Dag {
     /// At the start of a program, with isolated sections read as `isolation`.
     pub fn new(isolation: Isolation) -> Dag {
         let mut sp = SeriesParallel::new();
-        let looked_up = sp.look_up(sp.start());
-        let main = Task::new(sp.start(), Known::NOTHING, false);
+        let (yard, main) = begin(&sp);
+        let looked_up = sp.look_up(main.at);
         Dag {
             knowledge: Knowledge::new(),
             tasks: Tasks::new(main),
+            yard,
             ends: Vec::new(),
             sets: Vec::new(),
             isolation,
@@ -139,6 +153,16 @@ impl Dag {
             self.ends.resize(scope.index() + 1, end);
         }
         self.ends[scope.index()] = end;
+        Ok(())
+    }
+
+    /// A task that no scope joins is parallel to all but what precedes its start.
+    fn detach(&mut self, by: TaskId) -> Result<(), Error> {
+        let (at, yard) = self.sp.fork(self.yard)?;
+        self.yard = yard;
+        self.events.push(self.set_event(by));
+        let known = self.knowledge.extend(&self.sp, at, Known::NOTHING, &mut self.events, &mut self.merged);
+        self.tasks.push(Task::new(at, known, false));
         Ok(())
     }
 
@@ -188,7 +212,9 @@ impl Dag {
     fn forget(&mut self, step: &Step<'_>) -> Result<(), Error> {
         self.sp.clear();
         self.knowledge.clear();
-        self.tasks.forget(Task::new(self.sp.start(), Known::NOTHING, false));
+        let (yard, main) = begin(&self.sp);
+        self.yard = yard;
+        self.tasks.forget(main);
         for &scope in step.open_scopes {
             self.open(TaskId::MAIN, scope)?;
         }
@@ -207,6 +233,7 @@ impl Order for Dag {
             self.open(by, scope)?;
         }
         match step.event {
+            Event::Spawn { kind: TaskKind::Detached, .. } => self.detach(by)?,
             Event::Spawn { kind, .. } => {
                 let (child, rest) = self.sp.fork(self.tasks[by].at)?;
                 let is_future = matches!(kind, TaskKind::Future | TaskKind::Post(_));
@@ -269,11 +296,12 @@ impl Order for Dag {
     fn collect(&mut self, live: &[StrandId]) {
         self.strands.retain(live);
         self.tasks.retain(|task| !task.joined || task.is_future);
-        let Dag { sp, knowledge, tasks, ends, sets, isolated, releases, strands, now, .. } = self;
+        let Dag { sp, knowledge, tasks, yard, ends, sets, isolated, releases, strands, now, .. } = self;
         sp.compact(|visit| {
             strands.iter_mut().for_each(&mut *visit);
             tasks.iter_mut().for_each(|task| visit(&mut task.at));
             ends.iter_mut().for_each(&mut *visit);
+            visit(yard);
             let events =
                 sets.iter_mut().flatten().chain(&mut *isolated).chain(releases.values_mut().flatten());
             events.for_each(|event| visit(&mut event.at));
@@ -305,7 +333,6 @@ impl Order for Dag {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::TaskKind;
     use crate::structure::Structure;
 
     const SYNC: SyncId = SyncId(5);

@@ -22,11 +22,12 @@ mod scopes;
 mod scratch;
 mod shared;
 mod splits;
+mod workers;
 
 /// A name, and what it runs.
 type Seed = (&'static str, fn());
 
-const SEEDS: [&[Seed]; 8] = [
+const SEEDS: [&[Seed]; 9] = [
     aliases::SEEDS,
     caches::SEEDS,
     disjoint::SEEDS,
@@ -35,6 +36,7 @@ const SEEDS: [&[Seed]; 8] = [
     scopes::SEEDS,
     scratch::SEEDS,
     splits::SEEDS,
+    workers::SEEDS,
 ];
 
 fn main() -> ExitCode {

@@ -1,6 +1,8 @@
 //! Scopes and spawned jobs that are believed to have ended.
 
 use std::hint::black_box;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::mpsc;
 
 use crate::Seed;
@@ -10,7 +12,10 @@ pub const SEEDS: &[Seed] = seeds![
     body_reads_early, body_reads_early_fixed;
     jobs_share_a_cell, jobs_share_a_cell_fixed;
     job_of_the_outer_scope, job_of_the_outer_scope_fixed;
+    job_run_by_a_yield, job_run_by_a_yield_fixed;
     spawned_and_forgotten, spawned_and_forgotten_fixed;
+    detached_in_a_scope, detached_in_a_scope_fixed;
+    detached_behind_a_flag, detached_behind_a_flag_fixed;
     broadcast_into_one, broadcast_into_one_fixed;
     loop_variable, loop_variable_fixed;
 ];
@@ -88,6 +93,35 @@ fn job_of_the_outer_scope_fixed() {
     black_box(cell);
 }
 
+/// The inner scope has ended, and so, this time, has the job: a yield has run it.
+fn job_run_by_a_yield() {
+    let cell = &Shared::new(0u64);
+    rayon::scope(|outer| {
+        rayon::scope(|_| {
+            // SAFETY: "the yield waits for it".
+            outer.spawn(move |_| unsafe { *cell.get() += 1 }); // race
+            rayon::yield_now();
+        });
+        // SAFETY: as above.
+        unsafe { *cell.get() += 1 }; // race
+    });
+    black_box(cell);
+}
+
+fn job_run_by_a_yield_fixed() {
+    let cell = &Shared::new(0u64);
+    rayon::scope(|outer| {
+        rayon::scope(|_| {
+            // SAFETY: after what comes before the spawn, and before the end of the outer scope.
+            outer.spawn(move |_| unsafe { *cell.get() += 1 });
+            rayon::yield_now();
+        });
+    });
+    // SAFETY: the outer scope has ended.
+    unsafe { *cell.get() += 1 };
+    black_box(cell);
+}
+
 /// A detached job, and nobody waits for it.
 fn spawned_and_forgotten() {
     static TOTAL: Shared<u64> = Shared::new(0);
@@ -108,6 +142,81 @@ fn spawned_and_forgotten_fixed() {
     wait.recv().unwrap();
     // SAFETY: after the message.
     black_box(unsafe { *TOTAL.get() });
+}
+
+/// A scope waits for its own jobs, not for those that are spawned past it.
+fn detached_in_a_scope() {
+    static TOTAL: Shared<u64> = Shared::new(0);
+    rayon::scope(|scope| {
+        scope.spawn(|_| {
+            // SAFETY: "the scope waits for all that is spawned in it".
+            rayon::spawn(|| unsafe { *TOTAL.get() = 9 }); // race
+        });
+    });
+    // SAFETY: as above.
+    black_box(unsafe { *TOTAL.get() }); // race
+}
+
+fn detached_in_a_scope_fixed() {
+    static TOTAL: Shared<u64> = Shared::new(0);
+    let (done, wait) = mpsc::channel();
+    // SAFETY: before the job is there.
+    unsafe { *TOTAL.get() = 3 };
+    rayon::scope(|scope| {
+        scope.spawn(|_| {
+            rayon::spawn(move || {
+                // SAFETY: after what comes before the spawn, and before the message.
+                unsafe { *TOTAL.get() *= 3 };
+                done.send(()).unwrap();
+            });
+        });
+    });
+    wait.recv().unwrap();
+    // SAFETY: after the message.
+    black_box(unsafe { *TOTAL.get() });
+}
+
+/// A detached job says that it has begun, and not that it has ended.
+fn detached_behind_a_flag() {
+    static TOTAL: Shared<u64> = Shared::new(0);
+    static READY: AtomicBool = AtomicBool::new(false);
+    rayon::join(
+        || {
+            rayon::scope(|_| {
+                rayon::spawn(|| {
+                    READY.store(true, Release);
+                    // SAFETY: "nobody is that fast".
+                    unsafe { *TOTAL.get() = 9 }; // race
+                });
+            });
+        },
+        || (),
+    );
+    if READY.load(Acquire) {
+        // SAFETY: as above.
+        black_box(unsafe { *TOTAL.get() }); // race
+    }
+}
+
+fn detached_behind_a_flag_fixed() {
+    static TOTAL: Shared<u64> = Shared::new(0);
+    static READY: AtomicBool = AtomicBool::new(false);
+    rayon::join(
+        || {
+            rayon::scope(|_| {
+                rayon::spawn(|| {
+                    // SAFETY: nobody looks before the flag is set.
+                    unsafe { *TOTAL.get() = 9 };
+                    READY.store(true, Release);
+                });
+            });
+        },
+        || (),
+    );
+    if READY.load(Acquire) {
+        // SAFETY: as above.
+        black_box(unsafe { *TOTAL.get() });
+    }
 }
 
 /// Every worker writes to the first slot.

@@ -1,0 +1,229 @@
+//! Memory of a worker: heap that a thread-local variable leads to, and nothing else does.
+//!
+//! All tasks run on one thread, so they meet in a buffer that they reach through a `thread_local!`. On several threads each
+//! would have its own. That is no race, but what a task finds there depends on the worker that runs it, which the verdict
+//! says. Nobody tells which blocks are such buffers, so it is asked when a race on a block is found:
+//!
+//! ```text
+//!   thread-local variables that the task has touched  ──► … ──► block      must lead to it
+//!   statics                                           ──► … ──► block      must not: other threads would find it there
+//! ```
+//!
+//! A task that has touched no such variable got the block from somebody else, who has lent it. If the block is the worker's
+//! the race is withdrawn, and the block is private, like the variable itself, until it is freed. Otherwise it
+//! is not asked about again. What is asked is bounded; beyond the bound a race stays one. Without races it costs nothing.
+//!
+//! Limits. Pointers are told as leak checkers tell them (`reach`), so a word that is left over from earlier may hide a race, or
+//! keep one that is none. Memory that a thread-local variable leads to while others have it too, on their stacks or on the
+//! heap, is taken for the worker's. A buffer that is taken out of its variable while it is used is seen only if it is back
+//! when the strand ends. Variables of the task runtime lead to everything, and do not count.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+use dagsan_core::{Location, Race, SiteId};
+use rustc_hash::FxHashSet;
+
+use crate::heap::{self, Block};
+use crate::races;
+use crate::reach::Living;
+use crate::session::{Inside, Session};
+use crate::state::{is_owner, this_thread};
+
+/// So many words are looked at in a program to answer whose the blocks are: about a second.
+const WORDS: usize = 1 << 28;
+/// So many for one block.
+const WORDS_PER_BLOCK: usize = 1 << 22;
+
+/// Variables of the task runtime, in the thread-local block: how far below the thread pointer, and their sizes.
+static RUNTIME: Mutex<Vec<(usize, usize)>> = Mutex::new(Vec::new());
+
+/// A thread-local variable of this thread is the task runtime's.
+pub fn is_runtimes(start: usize, size: usize, _: &Inside) {
+    let variable = (this_thread().wrapping_sub(start), size);
+    let mut known = RUNTIME.lock().unwrap_or_else(PoisonError::into_inner);
+    if !known.contains(&variable) {
+        known.push(variable);
+    }
+}
+
+/// The part of the thread-local block of `thread` without the variables of the task runtime.
+fn programs(part: Range<usize>, thread: usize) -> Vec<Range<usize>> {
+    let known = RUNTIME.lock().unwrap_or_else(PoisonError::into_inner);
+    known.iter().fold(vec![part], |parts, &(below, size)| {
+        let start = thread.wrapping_sub(below);
+        let hole = start..start.wrapping_add(size);
+        let around = |part: Range<usize>| {
+            let before = part.start..part.end.min(hole.start);
+            [before, part.start.max(hole.end)..part.end].into_iter().filter(|part| !part.is_empty())
+        };
+        parts.into_iter().flat_map(around).collect()
+    })
+}
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub struct Owned {
+    /// The blocks of the worker: their starts and ends.
+    blocks: BTreeMap<usize, usize>,
+    /// Blocks that were asked about and are not.
+    shared: FxHashSet<usize>,
+    /// Where tasks have met in a block of the worker, and how often.
+    pub met: Vec<(SiteId, u64)>,
+    words: usize,
+}
+
+impl Default for Owned {
+    fn default() -> Owned {
+        Owned { blocks: BTreeMap::new(), shared: FxHashSet::default(), met: Vec::new(), words: WORDS }
+    }
+}
+
+impl Owned {
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.blocks.is_empty()
+    }
+
+    /// From the first block to the last; there is one.
+    pub fn span(&self) -> Range<usize> {
+        let first = self.blocks.first_key_value().map_or(0, |(start, _)| *start);
+        let last = self.blocks.last_key_value().map_or(0, |(_, end)| *end);
+        first..last
+    }
+
+    /// The bytes of a line that are the worker's.
+    pub fn within(&self, line: u64) -> u64 {
+        let (start, end) = ((line as usize) << 6, (line as usize + 1) << 6);
+        let near = self.blocks.range(..end).rev().take_while(|(_, block_end)| **block_end > start);
+        near.fold(0, |mask, (from, to)| mask | crate::session::within(&(*from..*to), line))
+    }
+
+    /// Are all of these bytes the worker's?
+    fn has(&self, at: Location) -> bool {
+        self.within(at.line) & at.mask == at.mask
+    }
+
+    /// A block is freed, or there is another one in its place. Was it the worker's?
+    #[inline]
+    pub fn forget(&mut self, start: usize) -> bool {
+        if self.blocks.is_empty() && self.shared.is_empty() {
+            return false;
+        }
+        self.shared.remove(&start);
+        self.blocks.remove(&start).is_some()
+    }
+
+    /// Nothing is parallel to the present.
+    pub fn clear(&mut self) {
+        self.blocks.clear();
+        self.shared.clear();
+    }
+}
+
+impl Session {
+    /// Withdraws those of the latest races that are on memory of the worker.
+    #[cold]
+    pub fn withdraw_owned(&mut self) {
+        let known = self.found.known();
+        let detector = self.stream.consumer();
+        let hygiene = self.options.hygiene;
+        // At the end of the program this may be another thread. If there were more races than can be kept, nobody knows which
+        // have made room for these.
+        if !(hygiene.thread_locals && hygiene.heap && is_owner()) || detector.dropped_races() > 0 {
+            return;
+        }
+        let new: Vec<Race> = detector.races()[known..].to_vec();
+        for race in &new {
+            if !self.is_owned(race.location) {
+                continue;
+            }
+            let site = races::second_site(race, &mut self.sites);
+            match self.owned.met.iter_mut().find(|(met, _)| *met == site) {
+                Some((_, count)) => *count += race.duplicates + 1,
+                None => self.owned.met.push((site, race.duplicates + 1)),
+            }
+        }
+        let owned = &self.owned;
+        self.stream.consumer_mut().withdraw_races(known, |race| owned.has(race.location));
+    }
+
+    /// Are these bytes, which tasks have met on, all in blocks of the worker? Asks about blocks that are not known yet.
+    fn is_owned(&mut self, at: Location) -> bool {
+        for address in at.addresses() {
+            let byte = Location { mask: 1 << (address % 64), ..at };
+            if !self.owned.has(byte) {
+                self.ask_about(address as usize);
+            }
+            if !self.owned.has(byte) {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn ask_about(&mut self, address: usize) {
+        let Some(Block { start, size, .. }) = heap::living_block(address) else { return };
+        if self.owned.shared.contains(&start) {
+            return;
+        }
+        if !self.leads_from_variables_only(start) {
+            self.owned.shared.insert(start);
+            return;
+        }
+        self.owned.blocks.insert(start, start + size);
+        self.erase(start, size);
+    }
+
+    fn leads_from_variables_only(&mut self, block: usize) -> bool {
+        let touched = |line: &usize| self.tasks.has_touched(*line as u64 >> 6);
+        let lines = (self.thread_locals.start & !63..self.thread_locals.end).step_by(64).filter(touched);
+        let variables: Vec<Range<usize>> = lines
+            .map(|line| line.max(self.thread_locals.start)..(line + 64).min(self.thread_locals.end))
+            .flat_map(|line| programs(line, this_thread()))
+            .collect();
+        let statics = self.image.statics();
+        heap::with_living(|blocks| {
+            let mut words = self.owned.words.saturating_sub(blocks.len()).min(WORDS_PER_BLOCK);
+            let before = words;
+            // SAFETY: blocks that live as long as `with_living` runs; the variables of this thread, and the statics of the
+            // program, which are there as long as these are.
+            let (mine, everybodys) = unsafe {
+                let living = Living::new(blocks);
+                let mine = living.lead_to(block, &variables, &mut words) == Some(true);
+                (mine, mine && living.lead_to(block, &statics, &mut words) != Some(false))
+            };
+            self.owned.words = self.owned.words.saturating_sub(blocks.len() + before - words);
+            mine && !everybodys
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_of_the_runtime_are_left_out() {
+        let thread = this_thread();
+        let inside = Inside::enter().unwrap();
+        for (below, size) in [(64, 16), (64, 16), (24, 8)] {
+            is_runtimes(thread - below, size, &inside);
+        }
+        let parts = programs(thread - 100..thread, thread);
+        assert_eq!(parts, [thread - 100..thread - 64, thread - 48..thread - 24, thread - 16..thread]);
+    }
+
+    #[test]
+    fn the_part_of_a_line_in_blocks() {
+        let mut owned = Owned::default();
+        owned.blocks.extend([(0, 70), (80, 84), (120, 500)]);
+        assert_eq!(owned.within(0), u64::MAX);
+        assert_eq!(owned.within(1), 0b11_1111 | 0b1111 << 16 | 0xff << 56);
+        assert_eq!((owned.within(3), owned.within(9)), (u64::MAX, 0));
+        assert_eq!(owned.span(), 0..500);
+        assert!(owned.forget(80) && !owned.forget(81));
+        assert_eq!(owned.within(1), 0b11_1111 | 0xff << 56);
+    }
+}

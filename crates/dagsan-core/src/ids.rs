@@ -6,6 +6,8 @@
 
 use std::fmt;
 
+use crate::error::Error;
+
 macro_rules! dense_id {
     ($(#[$doc:meta])* $name:ident, $label:literal) => {
         $(#[$doc])*
@@ -109,5 +111,15 @@ impl fmt::Debug for SiteId {
 impl fmt::Display for SiteId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "site {}", self.0)
+    }
+}
+
+/// Checks that what is new has the next number.
+pub(crate) fn check_dense(what: &'static str, expected: usize, got: u32) -> Result<(), Error> {
+    match u32::try_from(expected) {
+        // The last number stays free for tables that need a "none".
+        Err(_) | Ok(u32::MAX) => Err(Error::TooMany(what)),
+        Ok(expected) if expected != got => Err(Error::NotDense { what, expected, got }),
+        Ok(_) => Ok(()),
     }
 }

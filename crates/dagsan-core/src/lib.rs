@@ -15,6 +15,7 @@ mod ids;
 mod locks;
 pub mod oracle;
 pub mod order;
+mod promises;
 mod race;
 mod recording;
 mod stand_in;

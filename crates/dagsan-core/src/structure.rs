@@ -35,8 +35,9 @@
 
 use crate::error::Error;
 use crate::event::{Event, TaskKind};
-use crate::ids::{PromiseId, RegionId, ScopeId, StrandId, TaskId};
+use crate::ids::{RegionId, ScopeId, StrandId, TaskId, check_dense};
 use crate::locks::{Held, HeldLocks};
+use crate::promises::Promises;
 use crate::step::{Phase, Step};
 use crate::tasks::Tasks;
 
@@ -101,13 +102,6 @@ impl Task {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum PromiseState {
-    Empty,
-    /// Set in the quiescent period of this number.
-    Set(u32),
-}
-
 /// See the module's documentation.
 #[derive(Debug)]
 pub struct Structure {
@@ -120,7 +114,7 @@ pub struct Structure {
     futures: Vec<u64>,
     scopes: Vec<Scope>,
     free_scopes: Vec<ScopeId>,
-    promises: Vec<PromiseState>,
+    promises: Promises,
     /// The tasks of each region that were not joined through it.
     regions: Vec<Vec<TaskId>>,
     isolated: Option<TaskId>,
@@ -163,7 +157,7 @@ impl Structure {
             futures: Vec::new(),
             scopes: vec![root],
             free_scopes: Vec::new(),
-            promises: Vec::new(),
+            promises: Promises::default(),
             regions: Vec::new(),
             isolated: None,
             turn: TaskId::MAIN,
@@ -256,12 +250,9 @@ impl Structure {
             Event::FrameEnd { .. } => self.frame_end(by)?,
             Event::Sync { .. } => closed = self.sync(by)?,
             Event::FutureGet { future, .. } => self.future_get(by, future)?,
-            Event::PromiseNew { promise, .. } => {
-                check_dense("promise", self.promises.len(), promise.0)?;
-                self.promises.push(PromiseState::Empty);
-            }
-            Event::PromiseSet { promise, .. } => self.promise_set(by, promise)?,
-            Event::PromiseGet { promise, .. } => implied = self.promise_get(by, promise)?,
+            Event::PromiseNew { promise, .. } => self.promises.create(promise)?,
+            Event::PromiseSet { promise, .. } => self.promises.set(by, promise, self.period)?,
+            Event::PromiseGet { promise, .. } => implied = self.promises.get(by, promise)? != self.period,
             Event::IsolatedBegin { .. } => self.isolated_begin(by)?,
             Event::IsolatedEnd { .. } => {
                 self.close_empty_block(by, "an isolated section")?;
@@ -525,26 +516,6 @@ impl Structure {
         Ok(())
     }
 
-    fn promise_set(&mut self, by: TaskId, promise: PromiseId) -> Result<(), Error> {
-        let period = self.period;
-        match self.promises.get_mut(promise.index()) {
-            None => Err(Error::UnknownPromise(promise)),
-            Some(PromiseState::Set(_)) => Err(Error::AlreadySet { task: by, promise }),
-            Some(state) => {
-                *state = PromiseState::Set(period);
-                Ok(())
-            }
-        }
-    }
-
-    fn promise_get(&mut self, by: TaskId, promise: PromiseId) -> Result<bool, Error> {
-        match self.promises.get(promise.index()) {
-            None => Err(Error::UnknownPromise(promise)),
-            Some(PromiseState::Empty) => Err(Error::NotSet { task: by, promise }),
-            Some(PromiseState::Set(period)) => Ok(*period != self.period),
-        }
-    }
-
     fn isolated_begin(&mut self, by: TaskId) -> Result<(), Error> {
         if let Some(inside) = self.isolated {
             return Err(Error::NotIsolated { task: by, inside });
@@ -599,16 +570,7 @@ impl Structure {
             + self.futures.capacity() * size_of::<u64>()
             + self.scopes.capacity() * size_of::<Scope>()
             + self.scopes.iter().map(|scope| scope.tasks.capacity() * size_of::<TaskId>()).sum::<usize>()
-            + self.promises.capacity() * size_of::<PromiseState>()
+            + self.promises.memory()
             + self.regions.iter().map(|tasks| tasks.capacity() * size_of::<TaskId>()).sum::<usize>()
-    }
-}
-
-fn check_dense(what: &'static str, expected: usize, got: u32) -> Result<(), Error> {
-    match u32::try_from(expected) {
-        // The last number stays free for tables that need a "none".
-        Err(_) | Ok(u32::MAX) => Err(Error::TooMany(what)),
-        Ok(expected) if expected != got => Err(Error::NotDense { what, expected, got }),
-        Ok(_) => Ok(()),
     }
 }

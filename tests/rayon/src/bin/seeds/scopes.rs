@@ -11,6 +11,7 @@ pub const SEEDS: &[Seed] = seeds![
     jobs_share_a_cell, jobs_share_a_cell_fixed;
     job_of_the_outer_scope, job_of_the_outer_scope_fixed;
     spawned_and_forgotten, spawned_and_forgotten_fixed;
+    spawned_and_passed_by, spawned_and_passed_by_fixed;
     broadcast_into_one, broadcast_into_one_fixed;
     loop_variable, loop_variable_fixed;
 ];
@@ -108,6 +109,30 @@ fn spawned_and_forgotten_fixed() {
     wait.recv().unwrap();
     // SAFETY: after the message.
     black_box(unsafe { *TOTAL.get() });
+}
+
+/// A job and the call that has spawned it go on side by side.
+fn spawned_and_passed_by() {
+    let cell: &Shared<u64> = Box::leak(Box::new(Shared::new(0)));
+    let spawns = || {
+        // SAFETY: "the job runs when the call is over".
+        rayon::spawn(|| unsafe { *cell.get() += 1 }); // race
+        // SAFETY: as above.
+        unsafe { *cell.get() += 1 }; // race
+    };
+    rayon::join(|| (), spawns);
+}
+
+/// What each has on its stack is its own, though the job runs where the frames of the call were.
+fn spawned_and_passed_by_fixed() {
+    #[inline(never)]
+    fn around(event: impl FnOnce()) {
+        let mut words = [0u64; 512];
+        event();
+        black_box(&mut words).fill(1);
+    }
+    let job = || around(|| _ = rayon::join(|| (), || ()));
+    rayon::join(|| (), || around(|| rayon::spawn(job)));
 }
 
 /// Every worker writes to the first slot.

@@ -135,11 +135,11 @@ pub extern "C" fn __dagsan_isolated_end() {
     session::called(frame(), session::Session::isolated_end);
 }
 
-/// From here on the running task, or one that waits, is on the stack from `low` to `high`.
+/// A task that was started and has not run yet will be on the stack from `low` to `high`, where no frames are any more.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn __dagsan_set_stack(task: Handle, low: usize, high: usize) {
-    session::called(frame(), |session| session.tasks.set_stack(task, Stack { low, high }));
+    session::called(frame(), |session| session.set_stack(task, Stack { low, high }));
 }
 
 /// A thread-local variable of this thread is the task runtime's own: that it leads to memory says nothing about whose

@@ -21,7 +21,8 @@
 //! ```
 //!
 //! Leaf tasks never record anything of their own stack. When a task ends, the history of its stack down to the lowest
-//! mark is erased: the next task will use the same addresses.
+//! mark is erased: the next task will use the same addresses. So is that of frames where a task that was started before
+//! them is to run.
 
 use std::cell::{Cell, UnsafeCell};
 use std::ops::Range;
@@ -335,6 +336,16 @@ impl Session {
         let used = self.tasks.end();
         if self.options.hygiene.stacks && !used.is_empty() && self.stopped.is_none() {
             self.erase(used.start, used.len());
+        }
+    }
+
+    /// `task` will run where the running one has had frames since the other was started. That they used the same
+    /// addresses means nothing.
+    pub fn set_stack(&mut self, task: Handle, stack: Stack) {
+        self.deliver();
+        let had = self.tasks.set_stack(task, stack);
+        if self.options.hygiene.stacks && !had.is_empty() && self.stopped.is_none() {
+            self.erase(had.start, had.len());
         }
     }
 

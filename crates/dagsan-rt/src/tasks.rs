@@ -181,10 +181,15 @@ impl Tasks {
         live.lowest..live.stack.high
     }
 
-    /// `task` is on another stack.
-    pub fn set_stack(&mut self, task: Handle, stack: Stack) {
+    /// `task`, which has not run yet, will be on this stack, below the frames of the running one. The part of it where
+    /// the running task had frames that others may have known.
+    pub fn set_stack(&mut self, task: Handle, stack: Stack) -> Range<usize> {
         let live = &mut self.live[task.slot()];
         (live.stack, live.mark, live.lowest) = (stack, stack.high, stack.high);
+        let lowest = &mut self.live[self.current as usize].lowest;
+        let had = (*lowest).max(stack.low)..stack.high;
+        *lowest = (*lowest).max(stack.high);
+        had
     }
 
     /// The running task opens a scope.

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::bench::native::{cargo_dagsan, target_directory};
+use crate::bench::native::{cargo_dagsan, succeed, target_directory};
 use crate::rayon::Scratch;
 
 /// Options of `rayon-crates`.
@@ -27,11 +27,11 @@ struct Subject {
     arguments: &'static [&'static str],
 }
 
-const SUBJECTS: [Subject; 3] = [
+const SUBJECTS: [Subject; 7] = [
     Subject {
         name: "indexmap",
         version: "2.14.2",
-        kind: "hashing",
+        kind: "ordered maps",
         arguments: &["--features", "rayon", "--lib", "--tests"],
     },
     Subject {
@@ -46,6 +46,20 @@ const SUBJECTS: [Subject; 3] = [
         kind: "concurrent maps",
         arguments: &["--features", "rayon", "--lib"],
     },
+    Subject {
+        name: "hashbrown",
+        version: "0.17.1",
+        kind: "hashing",
+        arguments: &["--features", "rayon", "--test", "rayon"],
+    },
+    Subject {
+        name: "jwalk",
+        version: "0.9.0",
+        kind: "directories",
+        arguments: &["--test", "integration", "--test", "relative_paths"],
+    },
+    Subject { name: "mtpng", version: "0.4.1", kind: "images, compression", arguments: &["--lib"] },
+    Subject { name: "vtext", version: "0.2.0", kind: "text", arguments: &["--features", "rayon", "--lib"] },
 ];
 
 /// How a test suite went.
@@ -72,8 +86,11 @@ pub fn run(root: &Path, args: &Args) -> Result<()> {
     for subject in wanted {
         let package = scratch.package(&vendored, subject.name, subject.version)?;
         let cargo = || Command::new("cargo");
+        // What its authors have locked may be too old for the drop-in.
+        succeed(cargo().args(["update", "--quiet", "rayon"]).current_dir(&package))?;
         let (_, plain_time) = test(root, &package, subject, cargo)?;
         let (found, time) = test(root, &package, subject, || Command::new(&dagsan))?;
+        ensure!(found.with_tasks > 0, "no test of {} has used rayon to its end", subject.name);
         let verdict = match (found.racy, found.failed) {
             (0, 0) => "race-free".to_owned(),
             (racy, failed) => format!("{racy} racy, {failed} failed"),

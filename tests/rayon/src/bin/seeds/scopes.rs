@@ -16,6 +16,7 @@ pub const SEEDS: &[Seed] = seeds![
     spawned_and_forgotten, spawned_and_forgotten_fixed;
     detached_in_a_scope, detached_in_a_scope_fixed;
     detached_behind_a_flag, detached_behind_a_flag_fixed;
+    spawned_and_passed_by, spawned_and_passed_by_fixed;
     broadcast_into_one, broadcast_into_one_fixed;
     loop_variable, loop_variable_fixed;
 ];
@@ -217,6 +218,30 @@ fn detached_behind_a_flag_fixed() {
         // SAFETY: as above.
         black_box(unsafe { *TOTAL.get() });
     }
+}
+
+/// A job and the call that has spawned it go on side by side.
+fn spawned_and_passed_by() {
+    let cell: &Shared<u64> = Box::leak(Box::new(Shared::new(0)));
+    let spawns = || {
+        // SAFETY: "the job runs when the call is over".
+        rayon::spawn(|| unsafe { *cell.get() += 1 }); // race
+        // SAFETY: as above.
+        unsafe { *cell.get() += 1 }; // race
+    };
+    rayon::join(|| (), spawns);
+}
+
+/// What each has on its stack is its own, though the job runs where the frames of the call were.
+fn spawned_and_passed_by_fixed() {
+    #[inline(never)]
+    fn around(event: impl FnOnce()) {
+        let mut words = [0u64; 512];
+        event();
+        black_box(&mut words).fill(1);
+    }
+    let job = || around(|| _ = rayon::join(|| (), || ()));
+    rayon::join(|| (), || around(|| rayon::spawn(job)));
 }
 
 /// Every worker writes to the first slot.

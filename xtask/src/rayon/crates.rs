@@ -27,7 +27,7 @@ struct Subject {
     arguments: &'static [&'static str],
 }
 
-const SUBJECTS: [Subject; 7] = [
+const SUBJECTS: [Subject; 8] = [
     Subject {
         name: "indexmap",
         version: "2.14.2",
@@ -59,6 +59,12 @@ const SUBJECTS: [Subject; 7] = [
         arguments: &["--test", "integration", "--test", "relative_paths"],
     },
     Subject { name: "mtpng", version: "0.4.1", kind: "images, compression", arguments: &["--lib"] },
+    Subject {
+        name: "nalgebra",
+        version: "0.35.0",
+        kind: "linear algebra",
+        arguments: &["--features", "debug,compare,rand,macros,rayon", "--test", "lib", "core::matrix"],
+    },
     Subject { name: "vtext", version: "0.2.0", kind: "text", arguments: &["--features", "rayon", "--lib"] },
 ];
 

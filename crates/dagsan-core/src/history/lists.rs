@@ -143,8 +143,8 @@ impl Lists {
         self.collect_at = FIRST_COLLECTION;
     }
 
-    pub(crate) fn wants_collection(&self) -> bool {
-        self.nodes.len() >= self.collect_at
+    pub(crate) fn wants_collection(&self, more: usize) -> bool {
+        self.nodes.len() >= self.collect_at + more
     }
 
     /// Keeps the nodes that `roots` reach, and tells `roots` where they are now. `roots` must visit

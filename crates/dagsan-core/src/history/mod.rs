@@ -269,7 +269,8 @@ impl History {
     /// To be called between strands: drops what no line remembers any more.
     #[inline]
     pub(crate) fn tidy(&mut self) {
-        if self.transitions.wants_collection() {
+        // All lines are looked at: that must not cost more than a few for each new state.
+        if self.transitions.wants_collection(self.lines() / 4) {
             self.collect();
         }
     }

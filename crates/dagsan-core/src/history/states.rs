@@ -86,8 +86,8 @@ impl States {
         self.collect_at = FIRST_COLLECTION;
     }
 
-    pub(super) fn wants_collection(&self) -> bool {
-        self.states.len() >= self.collect_at
+    pub(super) fn wants_collection(&self, more: usize) -> bool {
+        self.states.len() >= self.collect_at + more
     }
 
     /// Keeps the states that `roots` names, and what of `lists` they need, and tells `roots` their new numbers. `roots`

@@ -207,9 +207,10 @@ impl Transitions {
         self.memo.fill(NO_TRANSITION);
     }
 
+    /// Are there so many states or lists that it is time, and so many `more`?
     #[inline]
-    pub(super) fn wants_collection(&self) -> bool {
-        self.states.wants_collection() || self.lists.wants_collection()
+    pub(super) fn wants_collection(&self, more: usize) -> bool {
+        self.states.wants_collection(more) || self.lists.wants_collection(more)
     }
 
     /// Keeps the states that `roots` names, and tells it their new numbers. It must visit the same numbers both times

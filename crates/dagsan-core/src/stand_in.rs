@@ -4,14 +4,15 @@
 //! follow one and not the other. For series-parallel programs that run depth first, the first of them is enough
 //! (SP-bags; ESP-bags, paper 004). Here the same is done wherever a program behaves that way for a while:
 //!
-//! Let reader `r` come before reader `s`, parallel to it, in a run that was depth first so far. Then `r`'s task is not one of those
-//! that contain `s`, and so the whole subtree has ended that holds `r` and was started by a task that contains `s`.
-//! If since `r` there was no *exit* - no event from which an edge may lead elsewhere than a tree join: a promise was set, an atomic
-//! released, an isolated section or a future ended, a sync joined from inside another scope - then every path from `r` to what is still to come leads through the end
-//! of the scope that joins `r`'s task. That scope is still open, or `r` would precede `s`; and it joins `s` too, or its task
-//! is the one of `s`: a finish joins all that is started while it is open. So does a sync block, if
-//! nothing is started in it that outlives it, which is certain where a program has no asyncs beside its spawns. Hence whatever
-//! comes later and follows `r` follows `s`: what is parallel to `s` is parallel to `r`, and `s` need not be remembered.
+//! Let reader `r` come before reader `s`, parallel to it, in a run that was depth first so far. Then `r`'s task is not
+//! one of those that contain `s`; so the whole subtree has ended that holds `r` and was started by a task that contains
+//! `s`. Suppose there was no *exit* since `r`: no event from which an edge may lead elsewhere than to a tree join. Exits are
+//! the set of a promise, the release of an atomic, the end of an isolated section or of a future, and a sync that joins from
+//! inside of another scope. Then every path from `r` to what is still to come leads through the end of the scope that joins
+//! `r`'s task. That scope is still open, or `r` would precede `s`, and its end comes after `s` too: a finish joins all that
+//! is started while it is open. So does a sync block, if nothing is started in it that outlives it, which is certain where a
+//! program has no asyncs beside its spawns. Hence whatever comes later and follows `r` follows `s`: what is parallel to `s`
+//! is parallel to `r`, and `s` need not be remembered.
 
 use crate::event::{Event, TaskKind};
 use crate::step::{Phase, Step};

@@ -19,6 +19,7 @@ use dagsan_findings::{End, FINDINGS_FILE, Findings};
 use indicatif::ProgressBar;
 
 pub use builds::{cargo_dagsan, succeed, target_directory};
+pub use table::{Aim, Measure};
 
 use builds::Build;
 use table::Row;
@@ -45,12 +46,26 @@ pub struct Suite {
     pub page: &'static str,
     /// What it stands between.
     pub marks: [&'static str; 2],
+    /// What should come out.
+    pub aims: &'static [Aim],
+}
+
+const fn aim(kernel: Option<&'static str>, measure: Measure, most: f64) -> Aim {
+    Aim { kernel, measure, most }
 }
 
 const NATIVE: Suite = Suite {
     package: "kernels",
     page: "docs/benchmarks/native.md",
     marks: ["<!-- measured: by cargo xtask bench native --write -->\n", "<!-- end -->\n"],
+    aims: &[
+        aim(Some("matmul"), Measure::Slowdown, 6.0),
+        aim(Some("matmul"), Measure::AgainstTsan, 0.35),
+        aim(Some("quicksort"), Measure::Slowdown, 2.6),
+        aim(Some("fib"), Measure::NsPerTask, 80.0),
+        aim(None, Measure::Slowdown, 3.0),
+        aim(None, Measure::AgainstTsan, 0.5),
+    ],
 };
 
 /// Runs the benchmark and prints the table.
@@ -74,7 +89,7 @@ pub fn run_suite(root: &Path, args: &Args, suite: &Suite) -> Result<()> {
     }
     bar.finish_and_clear();
     let lines = table::table(&rows);
-    let targets = table::targets(&rows, wanted.len() == kernels.len());
+    let targets = table::targets(suite.aims, &rows, wanted.len() == kernels.len());
     println!("\n{}\n{}", table::text(&lines), targets.join("\n"));
     if args.write {
         let targets: Vec<String> = targets.iter().map(|target| format!("- {target}\n")).collect();

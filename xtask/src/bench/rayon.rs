@@ -7,12 +7,13 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::bench::native::{self, Args, Suite};
+use crate::bench::native::{self, Aim, Args, Measure, Suite};
 
 const RAYON: Suite = Suite {
     package: "kernels/rayon",
     page: "docs/benchmarks/rayon.md",
     marks: ["<!-- measured: by cargo xtask bench rayon --write -->\n", "<!-- end -->\n"],
+    aims: &[Aim { kernel: None, measure: Measure::AgainstTsan, most: 0.5 }],
 };
 
 /// Runs the benchmark and prints the table.

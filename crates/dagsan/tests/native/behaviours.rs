@@ -121,9 +121,11 @@ fn a_program_that_gets_no_more_memory_has_its_findings() {
     let (ran, found) = behave("no_memory_after_a_race", "");
     assert!(matches!(&found.end, End::OutOfMemory(why) if why.contains("smaller input")), "{:?}", found.end);
     assert_eq!((ran.code, found.races.len()), (66, 1), "{}", ran.stderr);
+    // Who is the first to need some, the runtime or the program, which then aborts, is a matter of luck.
     let (ran, found) = behave("no_byte_after_a_race", "");
-    assert!(matches!(&found.end, End::OutOfMemory(_)), "{:?}", found.end);
-    assert_eq!((ran.code, found.races.len()), (66, 1), "{}", ran.stderr);
+    let ends = [(66, true), (134, false)];
+    assert!(ends.contains(&(ran.code, matches!(found.end, End::OutOfMemory(_)))), "{ran:?} {:?}", found.end);
+    assert_eq!(found.races.len(), 1);
 }
 
 #[test]

@@ -25,6 +25,9 @@ use crate::sites::Origin;
 /// So many entries are kept: 24 MiB.
 const CAPACITY: usize = 1 << 20;
 
+/// So many strands are kept: where each has few entries, they would take more room than these.
+const PIECES: usize = CAPACITY / 4;
+
 /// Some accesses of a strand: these entries.
 #[derive(Debug, Clone, Copy)]
 struct Piece {
@@ -79,7 +82,7 @@ impl Journal {
         self.start = self.next;
         // The oldest piece goes with its first entry.
         let oldest = self.next.saturating_sub(CAPACITY as u64);
-        while self.pieces.front().is_some_and(|piece| piece.start < oldest) {
+        while self.pieces.len() == PIECES || self.pieces.front().is_some_and(|piece| piece.start < oldest) {
             self.pieces.pop_front();
         }
     }
@@ -149,17 +152,29 @@ mod tests {
         assert_eq!(journal.place(StrandId(1), AccessKind::Read, 7, 4), Place::Forgotten);
     }
 
+    fn knows(journal: &Journal, strand: u32) -> bool {
+        journal.place(StrandId(strand), AccessKind::Read, 7, 4) != Place::Forgotten
+    }
+
     #[test]
     fn the_oldest_are_forgotten() {
         let mut journal = Journal::default();
-        let strands = CAPACITY as u32 / 3 + 2;
+        let strands = PIECES as u32 + 1;
         (0..strands).for_each(|strand| three_places(&mut journal, strand));
-        let known = |journal: &Journal, strand| {
-            journal.place(StrandId(strand), AccessKind::Read, 7, 4) != Place::Forgotten
-        };
-        let asked = [0, 1, 2, strands - 1];
-        assert_eq!(asked.map(|strand| known(&journal, strand)), [false, false, true, true]);
+        assert_eq!([0, 1, 2, strands - 1].map(|strand| knows(&journal, strand)), [false, false, true, true]);
         journal.forget();
-        assert!(!known(&journal, strands - 1));
+        assert!(!knows(&journal, strands - 1));
+    }
+
+    #[test]
+    fn strands_with_many_entries_are_forgotten_with_the_first_of_them() {
+        let mut journal = Journal::default();
+        let last = CAPACITY as u32 / 6;
+        for strand in 0..=last {
+            let entry = Entry::new(9, false, 0, origin(1)).of_kind(AccessKind::Write);
+            (0..3).for_each(|_| journal.push(entry));
+            three_places(&mut journal, strand);
+        }
+        assert_eq!([0, 1, last].map(|strand| knows(&journal, strand)), [false, true, true]);
     }
 }

@@ -79,6 +79,7 @@ impl Join {
 
 /// The result of a body, unless that or a task has panicked.
 #[inline]
+#[cfg_attr(dagsan, sanitize(thread = "off"))]
 pub(crate) fn unwrap<R>(value: Option<R>, panic: Option<Payload>) -> R {
     match (panic, value) {
         (None, Some(value)) => value,

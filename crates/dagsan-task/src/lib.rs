@@ -80,7 +80,8 @@
 
 // The thin generic shells of this crate are instantiated in the user's, where they would be instrumented like the user's
 // own code. What they do to the stack of the task that calls them is no business of a check.
-#![cfg_attr(dagsan, feature(fn_traits, sanitize, unboxed_closures))]
+#![cfg_attr(dagsan, feature(core_intrinsics, fn_traits, sanitize, unboxed_closures))]
+#![cfg_attr(dagsan, allow(internal_features))]
 
 mod call;
 mod deadlock;

@@ -19,10 +19,10 @@ use std::cell::Cell;
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::{self, ManuallyDrop, MaybeUninit};
-use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
+use std::panic::{Location, resume_unwind};
 use std::ptr::{self, NonNull};
 
-use crate::call::{call, call_with};
+use crate::call::{call, catch_with};
 use crate::events::Kind;
 use crate::executor::{self, By, Started};
 use crate::join::{self, Anything, Join};
@@ -56,8 +56,13 @@ pub fn procedure<'scope, R>(body: impl FnOnce(&Procedure<'scope>) -> R) -> R {
     // SAFETY: `place` is not moved, and `frame_end` is called below; nothing in between unwinds, since what `body` does is
     // caught.
     let join = unsafe { executor::frame_begin(&mut place) };
-    let result = catch_unwind(AssertUnwindSafe(|| call_with(body, Procedure::of(join))));
-    let result = result.map_err(|payload| executor::panicked(join, payload)).ok();
+    let result = match catch_with(body, Procedure::of(join)) {
+        Ok(result) => Some(result),
+        Err(payload) => {
+            executor::panicked(join, payload);
+            None
+        }
+    };
     let panic = executor::frame_end(join, Location::caller());
     join::unwrap(result, panic)
 }

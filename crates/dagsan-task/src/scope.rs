@@ -7,10 +7,10 @@
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, MaybeUninit};
-use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::panic::Location;
 use std::ptr::{self, NonNull};
 
-use crate::call::call_with;
+use crate::call::{call_with, catch_with};
 use crate::events::Kind;
 use crate::executor::{self, By, Started};
 use crate::future::{Completion, Future};
@@ -38,8 +38,13 @@ pub fn finish<'scope, R>(body: impl FnOnce(&Scope<'scope>) -> R) -> R {
     // SAFETY: `place` is not moved, and `finish_end` is called below; nothing in between unwinds, since what `body` does
     // is caught.
     let join = unsafe { executor::finish_begin(&mut place) };
-    let result = catch_unwind(AssertUnwindSafe(|| call_with(body, Scope::of(join))));
-    let result = result.map_err(|payload| executor::panicked(join, payload)).ok();
+    let result = match catch_with(body, Scope::of(join)) {
+        Ok(result) => Some(result),
+        Err(payload) => {
+            executor::panicked(join, payload);
+            None
+        }
+    };
     let panic = executor::finish_end(join, Location::caller());
     join::unwrap(result, panic)
 }

@@ -300,6 +300,11 @@ impl Span {
     }
 }
 
+/// The runs of all spans, for who has no use for spans.
+pub(crate) fn runs_of(spans: &[Span]) -> Vec<Run> {
+    spans.iter().flat_map(|span| span.runs()).collect()
+}
+
 impl From<Run> for Span {
     #[inline]
     fn from(first: Run) -> Span {

@@ -4,7 +4,7 @@
 //! what is remembered of their bytes. A graph engine gets all, and is asked for its races when a scope or the
 //! program ends.
 
-use crate::access::{Run, Span};
+use crate::access::{Run, Span, runs_of};
 use crate::analysis::Analysis;
 use crate::bytes::{Bytes, Location};
 use crate::error::Error;
@@ -243,8 +243,7 @@ impl Consumer for Detector {
 
     fn spans(&mut self, strand: &Strand, spans: &[Span]) -> Result<(), Error> {
         if let Method::Graph(_) = &self.method {
-            let runs: Vec<Run> = spans.iter().flat_map(|span| span.runs()).collect();
-            return self.accesses(strand, &runs);
+            return self.accesses(strand, &runs_of(spans));
         }
         if self.wants(strand)?
             && let Method::Order(online) = &mut self.method

@@ -5,7 +5,7 @@
 //! checks both, numbers the strands that touched memory, and passes all on to its consumer: a
 //! detector, the graph builder, a recorder, or several of them at once.
 
-use crate::access::{AccessKind, AccessSet, Run, Span};
+use crate::access::{AccessKind, AccessSet, Run, Span, runs_of};
 use crate::bytes::Bytes;
 use crate::error::Error;
 use crate::event::Event;
@@ -43,8 +43,7 @@ pub trait Consumer {
 
     /// The same for runs that go on over many lines.
     fn spans(&mut self, strand: &Strand, spans: &[Span]) -> Result<(), Error> {
-        let runs: Vec<Run> = spans.iter().flat_map(|span| span.runs()).collect();
-        self.accesses(strand, &runs)
+        self.accesses(strand, &runs_of(spans))
     }
 
     /// A task event.

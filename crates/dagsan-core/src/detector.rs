@@ -172,11 +172,11 @@ impl Detector {
         }
     }
 
-    /// Has an acquire ever put something in order that was not? An engine that does not know says yes.
-    pub fn has_acquired(&self) -> bool {
+    /// How many acquires have put something in order that was not, if the engine knows.
+    pub fn acquired(&self) -> Option<u64> {
         match &self.method {
-            Method::Order(online) => online.order.has_acquired(),
-            Method::Graph(_) => true,
+            Method::Order(online) => online.order.acquired(),
+            Method::Graph(_) => None,
         }
     }
 

@@ -211,9 +211,16 @@ pub struct Place {
 /// What a verdict depends on.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Uses {
-    /// Locks or isolated sections were used by tasks that may run in parallel: what is said holds up to the order in
-    /// which they are taken.
+    /// Locks or isolated sections were used by tasks that may run in parallel, and read as mutual exclusion: what is said holds
+    /// if the sections commute.
     pub locks: bool,
+    /// Sections of a lock that depend on each other came in the order of this run: what is said holds for schedules in which
+    /// they do.
+    #[serde(default)]
+    pub lock_order: bool,
+    /// A lock was given back while tasks that were started under it were not joined.
+    #[serde(default)]
+    pub unlocked_early: bool,
     /// An atomic operation of one task saw what a parallel one had written: what is said holds for schedules in which
     /// it sees the same.
     pub atomics: bool,

@@ -57,6 +57,10 @@ struct JsonReport<'a> {
 struct JsonNative<'a> {
     /// Does the verdict hold only if the sections under locks commute?
     locks: bool,
+    /// Does it hold for schedules in which sections of locks that depend on each other come in the order of the run?
+    lock_order: bool,
+    /// Was a lock given back while tasks under it were not joined? Races with what they did under it may be missed.
+    unlocked_early: bool,
     /// Does it hold only for schedules that keep the order of atomic operations?
     atomics: bool,
     /// Forked processes and threads that were not checked.
@@ -295,6 +299,8 @@ fn native<'a>(report: &'a Report, native: &'a Native) -> JsonNative<'a> {
     });
     JsonNative {
         locks: native.locks,
+        lock_order: native.lock_order,
+        unlocked_early: native.unlocked_early,
         atomics: native.atomics,
         forks: native.forks,
         threads: threads.collect(),

@@ -279,6 +279,10 @@ pub struct Exploration {
 pub struct Native {
     /// Did parallel tasks use locks or isolated sections?
     pub locks: bool,
+    /// Does it hold for schedules in which sections of locks that depend on each other come in the order of the run?
+    pub lock_order: bool,
+    /// Was a lock given back while tasks under it were not joined? Races with what they did under it may be missed.
+    pub unlocked_early: bool,
     /// Did a task see by an atomic operation what a parallel one had written?
     pub atomics: bool,
     /// How many processes were forked and not checked.

@@ -153,6 +153,8 @@ impl Reader<'_> {
         }
         self.report.native = Some(Native {
             locks: uses.locks,
+            lock_order: uses.lock_order,
+            unlocked_early: uses.unlocked_early,
             atomics: uses.atomics,
             forks: uses.forks,
             threads,

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
+use dagsan_core::Construct;
 use dagsan_findings::{
     End, FINDINGS_FILE, Findings, Kind, Memory, Process, Race, ScheduleDependence, ScheduleDependent, Side,
     Stack, Stats, Task, Threads, Uses, VERSION,
@@ -181,6 +182,7 @@ fn findings(session: &Session, end: End) -> Findings {
         count,
     }));
     let end = session.stopped.clone().or_else(|| session.deadlock.clone()).unwrap_or(end);
+    let ordered = session.options.engine.supports(Construct::Atomic);
     let stats = detector.stats();
     let (order_memory, access_memory) = detector.memory();
     Findings {
@@ -193,7 +195,11 @@ fn findings(session: &Session, end: End) -> Findings {
         tasks: session.found.tasks.values().cloned().collect::<Vec<Task>>(),
         stacks: stacks.all,
         uses: Uses {
-            atomics: session.uses.atomics && detector.has_acquired(),
+            atomics: session.uses.atomics && session.sync.acquired() > 0,
+            locks: session.uses.locks && !ordered,
+            lock_order: session.stream.dependent_sections() > 0
+                && detector.acquired().is_none_or(|all| all > session.sync.acquired()),
+            unlocked_early: session.stream.structure().unlocked_early(),
             forks: start::forks(),
             schedule,
             ..session.uses.clone()

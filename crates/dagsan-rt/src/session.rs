@@ -30,7 +30,8 @@ use std::panic::Location as Place;
 use std::time::Instant;
 
 use dagsan_core::{
-    AccessKind, Bytes, Detector, Error, Event, Location, PromiseId, Run, Span, Stream, TaskId, TaskKind,
+    AccessKind, Bytes, Construct, Detector, Error, Event, Location, PromiseId, Run, Span, Stream, TaskId,
+    TaskKind,
 };
 use dagsan_findings as findings;
 use rustc_hash::FxHashMap;
@@ -218,8 +219,13 @@ impl Session {
         let image = Image::of_program();
         let detector =
             Detector::with_limit(options.engine, dagsan_core::order::Options::default(), options.max_races);
+        let mut stream = Stream::new(detector);
+        // Others read locks as mutual exclusion alone.
+        if options.engine.supports(Construct::Atomic) {
+            stream.order_sections();
+        }
         Session {
-            stream: Stream::new(detector),
+            stream,
             sites: Sites::new(image.clone(), options.stacks),
             tasks: Tasks::new(),
             sync: Synchronisation::new(options.hygiene),
@@ -324,6 +330,10 @@ impl Session {
         {
             self.tasks.collect(remembered);
         }
+        // Where it runs there is nobody else: words that were there were those of frames that are gone.
+        if self.options.hygiene.stacks {
+            self.forget_words(stack.low..stack.high);
+        }
         self.tasks.spawn(child, parent, kind, place, stack)
     }
 
@@ -333,9 +343,13 @@ impl Session {
         let task = self.tasks.current();
         self.end_strand(Event::TaskEnd { task });
         self.sync.task_ended(task);
+        let stack = self.tasks.stack();
         let used = self.tasks.end();
-        if self.options.hygiene.stacks && !used.is_empty() && self.stopped.is_none() {
-            self.erase(used.start, used.len());
+        if self.options.hygiene.stacks && self.stopped.is_none() {
+            self.forget_words(stack.low..stack.high);
+            if !used.is_empty() {
+                self.erase(used.start, used.len());
+            }
         }
     }
 
@@ -344,8 +358,11 @@ impl Session {
     pub fn set_stack(&mut self, task: Handle, stack: Stack) {
         self.deliver();
         let had = self.tasks.set_stack(task, stack);
-        if self.options.hygiene.stacks && !had.is_empty() && self.stopped.is_none() {
-            self.erase(had.start, had.len());
+        if self.options.hygiene.stacks && self.stopped.is_none() {
+            self.forget_words(stack.low..stack.high);
+            if !had.is_empty() {
+                self.erase(had.start, had.len());
+            }
         }
     }
 
@@ -354,6 +371,7 @@ impl Session {
     pub fn resume(&mut self, task: Handle) {
         self.deliver();
         self.tasks.resume(task);
+        self.give_back_lost();
     }
 
     /// The running task sets a promise. The stream hears of a promise when it is set: it may have been made while nothing
@@ -456,7 +474,7 @@ impl Session {
         let Ok(bytes) = Bytes::new(start as u64, size as u64) else { return };
         self.deliver();
         if self.owned.forget(start) {
-            return self.sync.freed(start, size);
+            return self.forget_words(start..start.saturating_add(size));
         }
         let stack = self.tasks.stack();
         let mut frames = [0; sites::DEPTH];
@@ -478,7 +496,7 @@ impl Session {
             result = self.stream.erase(bytes);
         }
         self.delivered(result);
-        self.sync.freed(start, size);
+        self.forget_words(start..start.saturating_add(size));
     }
 
     /// A block comes into being: what was done to its addresses was done to other memory.

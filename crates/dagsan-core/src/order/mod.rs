@@ -47,9 +47,9 @@ pub trait Order: Send {
         self.precedes(a)
     }
 
-    /// Has an acquire ever put something in order that was not? An engine that does not know says yes.
-    fn has_acquired(&self) -> bool {
-        true
+    /// How many acquires have put something in order that was not, if the engine knows.
+    fn acquired(&self) -> Option<u64> {
+        None
     }
 
     /// A bag that `a` is in, if the engine keeps strands in bags: all strands of a bag will have the same

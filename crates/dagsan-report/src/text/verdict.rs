@@ -194,8 +194,16 @@ fn conditions(report: &Report) -> Vec<String> {
         if native.atomics {
             conditions.push("that keeps the order of atomic operations".into());
         }
+        if native.lock_order {
+            conditions.push("that keeps the order of sections under locks that depend on each other".into());
+        }
         if native.locks {
             conditions.push("if the sections under locks commute".into());
+        }
+        if native.unlocked_early {
+            conditions.push(
+                "if tasks under a lock that was given back before they were joined had no need of it".into(),
+            );
         }
         conditions.extend(native.split.map(|pieces| match pieces {
             0 => "with parallel iterators cut into single items".into(),

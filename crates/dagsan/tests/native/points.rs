@@ -66,7 +66,7 @@ fn described(found: &Findings) -> String {
         return format!("{:?}", found.end);
     }
     let uses = &found.uses;
-    let conditions: Vec<&str> = [(uses.locks, "locks"), (uses.atomics, "atomics")]
+    let conditions: Vec<&str> = [(uses.locks || uses.lock_order, "locks"), (uses.atomics, "atomics")]
         .iter()
         .filter(|(used, _)| *used)
         .map(|(_, name)| *name)

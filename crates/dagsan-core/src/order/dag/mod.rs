@@ -90,8 +90,8 @@ pub struct Dag {
     isolated: Option<SetEvent>,
     /// The kept releases of each object since the last quiescent point, those left out that precede others.
     releases: FxHashMap<SyncId, Vec<SetEvent>>,
-    /// Has an acquire brought something new?
-    acquired: bool,
+    /// How many acquires have brought something new.
+    acquired: u64,
     strands: Strands<Position>,
     now: Now,
     /// Room for the set events and the knowledge that a join brings.
@@ -114,7 +114,7 @@ impl Dag {
             isolation,
             isolated: None,
             releases: FxHashMap::default(),
-            acquired: false,
+            acquired: 0,
             strands: Strands::new(),
             now: Now { at: main.at, looked_up, known: Known::NOTHING, depth_first: true },
             events: Vec::new(),
@@ -191,7 +191,7 @@ impl Dag {
                     let (sp, knowledge) = (&self.sp, &mut self.knowledge);
                     let new = kept.iter().filter(|release| !knowledge.precedes(sp, release, at, known));
                     self.events.extend(new);
-                    self.acquired |= !self.events.is_empty();
+                    self.acquired += u64::from(!self.events.is_empty());
                 }
             }
             _ => {}
@@ -321,8 +321,8 @@ impl Order for Dag {
             + self.releases.values().map(|kept| kept.capacity() * size_of::<SetEvent>()).sum::<usize>()
     }
 
-    fn has_acquired(&self) -> bool {
-        self.acquired
+    fn acquired(&self) -> Option<u64> {
+        Some(self.acquired)
     }
 
     fn visits(&self) -> Option<Visits> {

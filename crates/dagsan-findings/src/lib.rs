@@ -182,6 +182,10 @@ pub struct Task {
     pub kind: TaskKind,
     /// Where.
     pub created: Option<Place>,
+    /// Of a task that the main one has created: the call stack of the outermost call that it belongs to, in
+    /// [`Findings::stacks`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stack: Option<usize>,
 }
 
 /// How a task was created.
@@ -195,6 +199,12 @@ pub enum TaskKind {
     Spawn,
     /// Joined by get.
     Future,
+    /// rayon: the first closure of a `join`, or a piece of a parallel iterator.
+    Join,
+    /// rayon: the body or a job of a scope, or a part of a broadcast; joined by the end of the scope.
+    Scope,
+    /// rayon: a job that nobody joins.
+    Detached,
 }
 
 /// A place in the source, as the compiler names it.

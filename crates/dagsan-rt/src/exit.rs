@@ -180,6 +180,12 @@ fn findings(session: &Session, end: End) -> Findings {
         stack: Some(stacks.number(session.sites.stack(site))),
         count,
     }));
+    let tasks = session.found.tasks.values().map(|task| {
+        let call = session.found.calls.get(&task.number);
+        let stack = call.map(|&call| stacks.number(session.sites.whole_stack(call)));
+        Task { stack, ..task.clone() }
+    });
+    let tasks = tasks.collect();
     let end = session.stopped.clone().or_else(|| session.deadlock.clone()).unwrap_or(end);
     let stats = detector.stats();
     let (order_memory, access_memory) = detector.memory();
@@ -190,7 +196,7 @@ fn findings(session: &Session, end: End) -> Findings {
         end,
         races,
         dropped_races: detector.dropped_races(),
-        tasks: session.found.tasks.values().cloned().collect::<Vec<Task>>(),
+        tasks,
         stacks: stacks.all,
         uses: Uses {
             atomics: session.uses.atomics && detector.has_acquired(),

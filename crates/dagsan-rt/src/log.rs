@@ -25,7 +25,7 @@
 //! same bytes.
 //!
 //! If the log is full the strand's accesses are delivered, and it begins again: a strand may come in pieces. To
-//! keep whole call stacks (`stacks=1`) the log claims to be full all the time, so that every entry is made here.
+//! keep call stacks (`sites::depth`) the log claims to be full all the time, so that every entry is made here.
 
 use dagsan_core::{AccessKind, Location, Run, SiteId, Span};
 

@@ -2,8 +2,9 @@
 //!
 //! ```text
 //!   Origin     code                       caller
-//!   usual      low half of the address,   low half of the return address of the function: its caller
-//!              the two lowest bits 1 (`log`)
+//!   inlined    low half of the address,   low half of the return address of the function: its caller
+//!   hooks      the two lowest bits 1 (`log`)
+//!   called     the same                   the number of the call stack, up to [`CALLED_DEPTH`]
 //!   stacks=1   the same                   the number of the call stack
 //!   free       twice the number of the    0
 //!              call stack, plus 2
@@ -12,6 +13,9 @@
 //! Call stacks are walked by frame pointers: instrumented code has them, and so has the standard library. A frame is
 //! believed only if it lies in the stack that runs; code in between without frame pointers makes a stack shorter or
 //! skips a frame, and never leads astray.
+//!
+//! Where hooks are called, code is not optimised, and many frames of libraries may lie between an access and the code of
+//! the user. Where they are inlined, most of those frames are inlined too, and the caller is enough in most cases.
 
 use dagsan_core::SiteId;
 use dagsan_findings::Stack;
@@ -41,8 +45,21 @@ impl Origin {
     }
 }
 
+/// How many frames of a call stack the callers of origins stand for; none if they are the callers alone.
+pub fn depth(whole_stacks: bool) -> Option<usize> {
+    match (whole_stacks, cfg!(feature = "inline-hooks")) {
+        (true, _) => Some(DEPTH),
+        (false, false) => Some(CALLED_DEPTH),
+        (false, true) => None,
+    }
+}
+
 /// At most so many frames of a call stack are kept.
 pub const DEPTH: usize = 64;
+
+/// How many where hooks are called: more than the standard library puts between its caller and an access, and few enough
+/// that calls which differ only far outside are the same place.
+pub const CALLED_DEPTH: usize = 16;
 
 const LATELY: usize = 1024;
 
@@ -50,8 +67,8 @@ const LATELY: usize = 1024;
 #[derive(Debug)]
 pub struct Sites {
     image: Image,
-    /// Are the callers of origins numbers of stacks?
-    whole_stacks: bool,
+    /// If the callers of origins are numbers of stacks: how many frames of these are kept.
+    depth: Option<usize>,
     numbers: FxHashMap<Origin, u32>,
     /// The first one is not known.
     origins: Vec<Origin>,
@@ -64,11 +81,11 @@ pub struct Sites {
 
 impl Sites {
     /// None yet.
-    pub fn new(image: Image, whole_stacks: bool) -> Sites {
+    pub fn new(image: Image, depth: Option<usize>) -> Sites {
         let unknown = Origin { code: 0, caller: 0 };
         Sites {
             image,
-            whole_stacks,
+            depth,
             numbers: FxHashMap::default(),
             origins: vec![unknown],
             lately: Box::new([(unknown, 0); LATELY]),
@@ -114,6 +131,11 @@ impl Sites {
         SiteId::new(site.number() & !1).unwrap_or(UNKNOWN)
     }
 
+    /// If the callers of origins are numbers of stacks: how many frames of these are kept.
+    pub fn depth(&self) -> Option<usize> {
+        self.depth
+    }
+
     /// The number of a call stack.
     pub fn stack_number(&mut self, frames: &[usize]) -> u32 {
         if let Some(&number) = self.stack_numbers.get(frames) {
@@ -141,14 +163,19 @@ impl Sites {
         }
         let Origin { code, caller } = self.origin(site);
         if self.origin(site).is_free() {
-            return self.relative(&self.stacks[(code / 2 - 1) as usize], true);
+            return self.whole_stack(code / 2 - 1);
         }
         let code = self.image.address(code & !3);
-        if self.whole_stacks {
+        if let Some(depth) = self.depth {
             let callers = &self.stacks[caller as usize];
-            return self.relative(&[&[code], &callers[..]].concat(), true);
+            return self.relative(&[&[code], &callers[..]].concat(), callers.len() < depth);
         }
         self.relative(&[code, self.image.address(caller)], false)
+    }
+
+    /// A call stack by its number, up to the start of its task.
+    pub fn whole_stack(&self, number: u32) -> Stack {
+        self.relative(&self.stacks[number as usize], true)
     }
 
     /// The stack with addresses relative to the image, and without frames that are outside of it.
@@ -201,7 +228,7 @@ mod tests {
 
     #[test]
     fn origins_are_numbered_once() {
-        let mut sites = Sites::new(Image::of_program(), false);
+        let mut sites = Sites::new(Image::of_program(), None);
         let [a, b] = [1, 3].map(|code| Origin { code, caller: 7 });
         let numbers = [a, b, a, b].map(|origin| sites.number(origin, false).number());
         assert_eq!(numbers, [2, 4, 2, 4]);

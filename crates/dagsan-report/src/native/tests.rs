@@ -34,6 +34,7 @@ fn findings() -> Findings {
         parent: (number > 0).then_some(0),
         kind,
         created: (line > 0).then(|| findings::Place { file: "src/main.rs".into(), line, column: 15 }),
+        stack: None,
     };
     let stack = |frames: &[u64], complete| findings::Stack { frames: frames.to_vec(), complete };
     Findings {
@@ -259,11 +260,10 @@ fn code_without_debug_information_is_still_reported() {
               --> src/main.rs:13:15
                |
             13 |         scope.spawn(move |_| fill(shared.cell(3)));
-               |               ----- task 1 (async) is created here
+               |               ^^^^^ (1) task 1 writes 8 bytes; its line is not known, but its task comes from here; task 1 (async) is created here
             14 |         scope.spawn(move |_| fill(shared.cell(3)));
-               |               ----- task 2 (async) is created here
+               |               ^^^^^ (2) task 2 writes 8 bytes; its line is not known, but its task comes from here; task 2 (async) is created here
                |
-               = note: at an unknown place: (1) task 1 writes 8 bytes; (2) task 2 writes 8 bytes
                = help: put the task of src/main.rs:13 in a `finish` that ends before the task of src/main.rs:14 is created; or let a promise order them: `set` it after (1), `get` it before (2)
 
             1 race on a local of task 1
@@ -406,23 +406,109 @@ fn damaged_findings_are_errors() {
     assert!(matches!(report(&findings, &mut symbols(), &files), Err(Error::Engine(_))));
 }
 
+/// The help of the race, with tasks 1 and 2 of these kinds, created in these files.
+fn help(kinds: [TaskKind; 2], files: [&str; 2], change: impl FnOnce(&mut Findings)) -> String {
+    let mut findings = findings();
+    for ((task, kind), file) in findings.tasks[1..].iter_mut().zip(kinds).zip(files) {
+        task.kind = kind;
+        task.created = Some(findings::Place { file: file.to_owned(), line: 13, column: 15 });
+    }
+    change(&mut findings);
+    let text = text::render(&made(&mut findings, &mut symbols()));
+    let text = anstream::adapter::strip_str(&text).to_string();
+    text.lines().find_map(|line| line.trim().strip_prefix("= help: ")).unwrap().to_owned()
+}
+
 #[test]
-fn what_tasks_run_on_is_no_place_of_the_users() {
-    let library = |file: &str| {
-        is_library(&Symbol {
-            function: "f".to_owned(),
-            file: Some(file.to_owned()),
-            line: 1,
-            column: 1,
-            inlined: false,
-        })
+fn advice_is_in_the_words_of_rayon() {
+    let main = "src/main.rs";
+    let in_main =
+        |findings: &mut Findings| (findings.races[0].second.task, findings.races[0].second.stack) = (0, 2);
+    let of = |kind: TaskKind| help([kind; 2], [main; 2], in_main);
+    assert_eq!(
+        of(TaskKind::Join),
+        "the two closures of the `join` of src/main.rs:13 are parallel: let them touch different memory, call one \
+         after the other, or protect both accesses by a lock if their order does not matter"
+    );
+    assert_eq!(of(TaskKind::Scope), "let the `scope` around the task of src/main.rs:13 end before (2)");
+    assert_eq!(
+        of(TaskKind::Detached),
+        "nothing waits for the job of src/main.rs:13: put it in a `scope` that ends before (2), or wait for it, by a \
+         channel say"
+    );
+    let two = help([TaskKind::Scope; 2], [main; 2], |_| {});
+    assert!(two.starts_with("tasks of src/main.rs:13 are parallel to each other: let each touch"), "{two}");
+    let two = help([TaskKind::Scope; 2], [main; 2], |findings| {
+        findings.tasks[2].created.as_mut().unwrap().line = 14;
+    });
+    assert!(two.starts_with("the tasks of src/main.rs:13 and of src/main.rs:14 are parallel: "), "{two}");
+    let free = help([TaskKind::Join; 2], [main; 2], |findings| {
+        in_main(findings);
+        findings.races[0].second.kind = Kind::Free;
+    });
+    assert!(!free.contains("lock"), "no lock helps against a free: {free}");
+}
+
+#[test]
+fn what_a_library_creates_is_shown_where_it_is_called() {
+    let rayon = "/home/.cargo/registry/src/index/rayon-1.12.0/src/iter/plumbing/mod.rs";
+    let call = |findings: &mut Findings| findings.tasks[1].stack = Some(2);
+    let help = help([TaskKind::Join; 2], [rayon; 2], call);
+    assert!(
+        help.starts_with("items of the parallel iterator of src/main.rs:10 are parallel: let each touch"),
+        "{help}"
+    );
+}
+
+#[test]
+fn an_access_without_a_line_of_the_users_is_shown_at_its_task() {
+    let in_library = |findings: &mut Findings| {
+        findings.stacks.push(findings::Stack { frames: vec![50], complete: false });
+        findings.races[0].first.stack = 3;
     };
+    let mut symbols = symbols();
+    let runtime = "/checkout/crates/rayon-core/src/unwind.rs".to_owned();
+    let frame =
+        Symbol { function: "enter".to_owned(), file: Some(runtime), line: 46, column: 1, inlined: false };
+    symbols.know(50, vec![frame]);
+    let mut findings = findings();
+    in_library(&mut findings);
+    let report = made(&mut findings, &mut symbols);
+    let Side { place, detail, .. } = &report.races[0].first;
+    assert_eq!((place.line, detail.stand_in), (13, Some(StandIn::Creation)));
+    let text = anstream::adapter::strip_str(&text::render(&report)).to_string();
+    let said = "(1) task 1 writes 8 bytes; its line is not known, but its task comes from here";
+    assert!(text.contains(said) && !text.contains("--> /checkout"), "{text}");
+
+    // The main task was created nowhere.
+    findings.races[0].first.task = 0;
+    let report = made(&mut findings, &mut symbols);
+    let Side { place, detail, .. } = &report.races[0].first;
+    assert_eq!((place.line, detail.stand_in), (14, Some(StandIn::Parallel(2))));
+}
+
+#[test]
+fn what_tasks_run_on_and_dependencies_are_no_places_of_the_users() {
+    let directory = std::env::temp_dir().join(format!("dagsan-vendored-{}", std::process::id()));
+    fs::create_dir_all(directory.join("vendor/matrix/src")).unwrap();
+    let listed = directory.join("vendor/matrix/.cargo-checksum.json");
+    fs::write(listed, "{}").unwrap();
+    for file in ["vendor/matrix/src/lib.rs", "main.rs"] {
+        fs::write(directory.join(file), "").unwrap();
+    }
+    let mut process = findings().process;
+    process.directory = directory.clone();
+    let files = Files::new(&directory, &process);
     for file in [
         "/rustc/abc/library/core/src/ptr/mod.rs",
         "/checkout/crates/dagsan-task/src/call.rs",
         "/checkout/crates/rayon-core/src/unwind.rs",
+        "/home/.cargo/registry/src/matrix-1.0.0/src/lib.rs",
+        "/home/.cargo/git/checkouts/matrix-1/abc/src/lib.rs",
+        "vendor/matrix/src/lib.rs",
     ] {
-        assert!(library(file), "{file}");
+        assert!(files.is_library(file), "{file}");
     }
-    assert!(!library("src/main.rs") && !library("/registry/src/matrix-1.0.0/src/lib.rs"));
+    assert!(!files.is_library("main.rs") && !files.is_library("/elsewhere/src/lib.rs"));
+    fs::remove_dir_all(&directory).unwrap();
 }

@@ -118,6 +118,9 @@ pub struct Sync {
     /// The tasks that are on workers.
     seats: Vec<(TaskId, u64)>,
     syncs: u32,
+    /// Numbers of words that were freed. The first release of another word starts anew what is kept for a number, and
+    /// nobody acquires it before.
+    spare: Vec<SyncId>,
     /// The atomic accesses of the running strand.
     accesses: Vec<(Access, Origin)>,
     known: FxHashSet<Access>,
@@ -141,6 +144,7 @@ impl Sync {
             locks: ISOLATED.0 + 1,
             seats: Vec::new(),
             syncs: 0,
+            spare: Vec::new(),
             accesses: Vec::new(),
             known: FxHashSet::default(),
             watched: VecDeque::new(),
@@ -175,8 +179,10 @@ impl Sync {
 
     fn word(&mut self, address: usize, bytes: usize, value: u64) -> &mut Word {
         self.words.entry(address).or_insert_with(|| {
-            self.syncs += 1;
-            let sync = SyncId(self.syncs - 1);
+            let sync = self.spare.pop().unwrap_or_else(|| {
+                self.syncs += 1;
+                SyncId(self.syncs - 1)
+            });
             Word { bytes, last: value, lock: None, sync, released: None, acquired: None }
         })
     }
@@ -184,8 +190,13 @@ impl Sync {
     /// The memory is freed: what comes there will be other words.
     pub fn freed(&mut self, start: usize, size: usize) {
         let range = start..start.saturating_add(size);
-        if self.words.range(range.clone()).next().is_some() {
-            self.words.retain(|address, _| !range.contains(address));
+        let mut any = false;
+        while let Some((&address, word)) = self.words.range(range.clone()).next() {
+            any = true;
+            self.spare.push(word.sync);
+            self.words.remove(&address);
+        }
+        if any {
             self.watched.retain(|(_, address)| !range.contains(address));
             self.loaded.retain(|(_, address)| !range.contains(address));
             self.held.retain(|held| !range.contains(&held.address));
@@ -201,6 +212,7 @@ impl Sync {
         }
         if self.words.is_empty() {
             self.syncs = 0;
+            self.spare.clear();
         }
         self.watched.clear();
         self.loaded.clear();
@@ -448,5 +460,26 @@ impl Session {
     pub fn isolated_end(&mut self) {
         let task = self.tasks.current();
         self.event(Event::Unlock { task, lock: ISOLATED });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_freed_words_are_used_again() {
+        let mut sync = Sync::new(crate::options::Options::default().hygiene);
+        for block in 0..1000 {
+            for word in 0..4 {
+                sync.word(0x1000 + block * 64 + word * 8, 8, 0);
+            }
+            sync.freed(0x1000 + block * 64, 64);
+        }
+        assert_eq!((sync.words.len(), sync.syncs), (0, 4));
+        // Only what is in the range goes.
+        (0..4).for_each(|word| _ = sync.word(word * 8, 8, 0));
+        sync.freed(8, 16);
+        assert!(sync.words.keys().eq(&[0, 24]));
     }
 }

@@ -237,7 +237,8 @@ pub struct Uses {
     pub schedule: Vec<ScheduleDependence>,
 }
 
-/// Tasks asked for something that depends on the schedule: without a race, but not determinate either.
+/// Tasks did something whose outcome depends on the schedule: without a race, but not determinate either. What the
+/// runtime cannot tell is whose code it is in: atomic operations of locks are listed too.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScheduleDependence {
     /// What they asked for.
@@ -248,6 +249,12 @@ pub struct ScheduleDependence {
     /// Where, otherwise: a call stack, in [`Findings::stacks`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stack: Option<usize>,
+    /// The call stack of an atomic operation that may come before or after the one in question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other: Option<usize>,
+    /// The call stack of the outermost call of a task runtime that it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<usize>,
     /// How often.
     pub count: u64,
 }
@@ -261,6 +268,12 @@ pub enum ScheduleDependent {
     Bridge,
     /// Which worker runs the task: memory that a thread-local variable leads to.
     ThreadLocal,
+    /// Which of two atomic operations comes first, one of which looks at the value that the other changes.
+    Value,
+    /// The same, if the program looks at the value.
+    PerhapsValue,
+    /// Which of two atomic stores comes last.
+    Store,
 }
 
 /// Threads that nobody checks.

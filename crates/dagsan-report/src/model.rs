@@ -306,19 +306,23 @@ pub struct Native {
     pub threads: Vec<Threads>,
     /// Parallel iterators of rayon were cut into about so many pieces, or down to single items (0).
     pub split: Option<u32>,
-    /// Where tasks asked what depends on the schedule.
+    /// Where tasks did something whose outcome depends on the schedule.
     pub schedule: Vec<ScheduleDependence>,
 }
 
-/// A place where tasks asked what depends on the schedule.
+/// A place where tasks did something whose outcome depends on the schedule.
 #[derive(Debug, Clone)]
 pub struct ScheduleDependence {
-    /// What decides, in words: "the worker that runs the task".
+    /// What it depends on, in words: "the worker that runs the task".
     pub on: &'static str,
-    /// What was called: "rayon::current_thread_index".
-    pub call: &'static str,
+    /// What was called: "rayon::current_thread_index", "`fetch_add`".
+    pub call: String,
     /// Where, if that is known: the file, the line and the column.
     pub at: Option<(String, u32, u32)>,
+    /// Does it depend on it only if the program looks at the value of the operation?
+    pub if_used: bool,
+    /// The atomic operation that may come before or after it.
+    pub other: Option<(String, u32, u32)>,
     /// How often.
     pub count: u64,
 }

@@ -13,13 +13,13 @@ use std::path::{Path, PathBuf};
 use dagsan_core::AccessKind;
 use dagsan_core::order;
 use dagsan_findings as findings;
-use dagsan_findings::{Findings, Kind, Memory, ScheduleDependent, TaskKind};
+use dagsan_findings::{Findings, Kind, Memory, TaskKind};
 
-use crate::model::{
-    Blocked, Detail, End, Frame, Join, Native, Race, Report, ScheduleDependence, Side, StandIn, Task, Threads,
-};
+use crate::model::{Blocked, Detail, End, Frame, Join, Native, Race, Report, Side, StandIn, Task, Threads};
 use crate::source::{Place, Source};
 use crate::symbols::{Symbol, Symbols};
+
+mod schedule;
 
 /// Why findings cannot be shown.
 #[derive(Debug, thiserror::Error)]
@@ -179,24 +179,7 @@ impl Reader<'_> {
             let at = user_frame(&stack).and_then(|frame| frame.at.clone());
             threads.push(Threads { count: started.count, name: started.name.clone(), at });
         }
-        let mut schedule = Vec::new();
-        for dependence in &uses.schedule {
-            let (on, call) = match dependence.what {
-                ScheduleDependent::Worker => ("the worker that runs the task", "rayon::current_thread_index"),
-                ScheduleDependent::ThreadLocal => {
-                    ("the worker that runs the task", "a thread-local variable")
-                }
-                ScheduleDependent::Bridge => ("the task that takes an item", "par_bridge"),
-            };
-            let at = match (&dependence.place, dependence.stack) {
-                (Some(findings::Place { file, line, column }), _) => {
-                    Some((self.files.find(file).0, *line, *column))
-                }
-                (None, Some(stack)) => user_frame(&self.stack(stack)?).and_then(|frame| frame.at.clone()),
-                (None, None) => None,
-            };
-            schedule.push(ScheduleDependence { on, call, at, count: dependence.count });
-        }
+        let schedule = self.schedule()?;
         self.report.native = Some(Native {
             locks: uses.locks,
             atomics: uses.atomics,

@@ -188,7 +188,16 @@ pub extern "C" fn __dagsan_schedule_dependent(place: &'static Place<'static>, wh
         let known = &mut session.uses.schedule;
         match known.iter_mut().find(|known| known.what == what && known.place == place) {
             Some(known) => known.count += 1,
-            None => known.push(ScheduleDependence { what, place, stack: None, count: 1 }),
+            None => {
+                known.push(ScheduleDependence {
+                    what,
+                    place,
+                    stack: None,
+                    other: None,
+                    call: None,
+                    count: 1,
+                });
+            }
         }
     });
 }

@@ -48,8 +48,8 @@ const MORE: u32 = 48;
 /// What is added to the lines of an entry for one line more.
 pub(crate) const ONE_MORE: u64 = 1 << MORE | 1;
 
-/// Of a code: it is not the first that touched the line.
-const LATER: u32 = 2;
+/// Of a code: it is not the first that touched the line. Of that of an atomic operation: it stores another value.
+pub(crate) const LATER: u32 = 2;
 /// Of a code: set in every code, so that none is 0; of one in the journal: is it a write?
 const CODE: u32 = 1;
 

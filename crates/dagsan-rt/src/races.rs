@@ -41,6 +41,8 @@ pub struct Found {
     /// stack.
     pub calls: BTreeMap<u32, u32>,
     known: usize,
+    /// For each of the detector's meetings, the call stack of the outermost scope.
+    pub meetings: Vec<Option<u32>>,
 }
 
 impl Found {

@@ -447,6 +447,10 @@ impl Session {
             let races = self.stream.consumer().races();
             self.found.more(races, &mut self.sites, &self.tasks, &self.image, self.call);
         }
+        let met = self.stream.consumer().meetings().len();
+        if met > self.found.meetings.len() {
+            self.found.meetings.resize(met, self.call);
+        }
         self.deliveries += 1;
         if self.options.max_memory != 0 && self.deliveries.is_multiple_of(1024) {
             let (order, accesses) = self.stream.consumer().memory();

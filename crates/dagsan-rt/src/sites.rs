@@ -23,7 +23,8 @@ use rustc_hash::FxHashMap;
 
 use crate::image::Image;
 use crate::journal::Journal;
-use crate::log::UNKNOWN;
+use crate::log::{LATER, UNKNOWN};
+use crate::uses::Use;
 
 /// Where an access was made. The assembly in `miss` knows the layout; see the module's documentation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -77,6 +78,8 @@ pub struct Sites {
     pub journal: Journal,
     stack_numbers: FxHashMap<Box<[usize]>, u32>,
     stacks: Vec<Box<[usize]>>,
+    /// Of the sites of atomic operations.
+    uses: FxHashMap<SiteId, Use>,
 }
 
 impl Sites {
@@ -92,6 +95,7 @@ impl Sites {
             journal: Journal::default(),
             stack_numbers: FxHashMap::default(),
             stacks: Vec::new(),
+            uses: FxHashMap::default(),
         }
     }
 
@@ -119,6 +123,21 @@ impl Sites {
             self.origins.push(origin);
         }
         number
+    }
+
+    /// The site of an atomic operation. The same code may be several: with and without a use.
+    pub fn number_of_atomic(&mut self, origin: Origin, uses: Use) -> SiteId {
+        let later = if uses == Use::Sets { LATER } else { 0 };
+        let site = self.number(Origin { code: origin.code | later, ..origin }, false);
+        if uses != Use::None {
+            self.uses.insert(site, uses);
+        }
+        site
+    }
+
+    /// What an atomic operation does with values.
+    pub fn use_of(&self, site: SiteId) -> Use {
+        self.uses.get(&site).copied().unwrap_or_default()
     }
 
     /// Were there several places?

@@ -33,6 +33,7 @@ use crate::log::Outbox;
 use crate::options::Hygiene;
 use crate::session::Session;
 use crate::sites::{Origin, Sites};
+use crate::uses::Use;
 
 /// The memory order of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,6 +104,7 @@ struct Access {
     address: usize,
     bytes: usize,
     kind: AccessKind,
+    uses: Use,
 }
 
 /// At most so many words are looked at again, when a strand ends or at a fence. The latest are kept.
@@ -169,7 +171,7 @@ impl Sync {
         self.known.clear();
         for (access, origin) in self.accesses.drain(..) {
             let Ok(bytes) = Bytes::new(access.address as u64, access.bytes as u64) else { continue };
-            let site = sites.number(origin, false);
+            let site = sites.number_of_atomic(origin, access.uses);
             for (line, mask) in bytes.lines() {
                 let at = Location { line, mask: mask & !drop(line) };
                 outbox.push(Run { at, kind: access.kind, site, atomic: true });
@@ -278,7 +280,8 @@ impl Session {
         if !matches!(done, Done::Store { .. }) {
             self.acquire(address, order, task);
         }
-        let access = Access { address, bytes, kind };
+        let uses = Use::of(done, self.sync.words.get(&address).map(|word| word.last));
+        let access = Access { address, bytes, kind, uses };
         if self.sync.known.insert(access) {
             let origin = self.origin_of_call(frame);
             self.sync.accesses.push((access, origin));

@@ -3,6 +3,7 @@
 //! The executable does not exist: frames have no names, so that the places of accesses come from what the tests put
 //! into the table of known addresses.
 
+use dagsan_findings::ScheduleDependent;
 use expect_test::{Expect, expect};
 
 use super::*;
@@ -305,6 +306,14 @@ fn a_place_that_was_forgotten_is_not_claimed() {
     assert_eq!(text.matches("here or nearby").count(), 1, "{text}");
 }
 
+fn dependence(
+    what: ScheduleDependent,
+    place: Option<findings::Place>,
+    stack: Option<usize>,
+) -> findings::ScheduleDependence {
+    findings::ScheduleDependence { what, place, stack, other: None, call: None, count: 1 }
+}
+
 #[test]
 fn a_verdict_claims_no_more_than_was_proved() {
     assert_eq!(headline(|_| {}), "race-free: 3 tasks, 4 strands, every schedule of this input");
@@ -336,19 +345,83 @@ fn a_verdict_claims_no_more_than_was_proved() {
         findings.uses.split = Some(8);
         let place = findings::Place { file: "src/main.rs".into(), line: 7, column: 3 };
         let what = ScheduleDependent::Worker;
-        let asked = findings::ScheduleDependence { what, place: Some(place), stack: None, count: 2 };
+        let asked = dependence(what, Some(place), None);
         let what = ScheduleDependent::ThreadLocal;
-        let met = findings::ScheduleDependence { what, place: None, stack: Some(2), count: 1 };
+        let met = dependence(what, None, Some(2));
         findings.uses.schedule = vec![asked, met];
     });
-    let worker = "the worker that runs the task (rayon::current_thread_index at src/main.rs:7), \
-                  the worker that runs the task (a thread-local variable at src/main.rs:10)";
+    let worker = "on the worker that runs the task (rayon::current_thread_index at src/main.rs:7), \
+                  on the worker that runs the task (a thread-local variable at src/main.rs:10)";
     assert_eq!(
         text,
-        format!("{free} with parallel iterators cut into about 8 pieces; determinacy depends on {worker}")
+        format!(
+            "{free} with parallel iterators cut into about 8 pieces; the result may depend on the schedule: {worker}"
+        )
     );
     let text = headline(|findings| findings.stats.tasks = 1);
     assert_eq!(text, "not checked: no tasks were started; DagSan sees the tasks of dagsan-task and of rayon");
+}
+
+/// The headline after an atomic operation at the top of this stack, innermost frame first: the function, and its file.
+fn met(what: ScheduleDependent, frames: &[(&str, &str)]) -> String {
+    let mut symbols = symbols();
+    let frame = |(line, &(function, file)): (u32, &(&str, &str))| Symbol {
+        function: function.to_owned(),
+        file: Some(file.to_owned()),
+        line,
+        column: 1,
+        inlined: false,
+    };
+    symbols.know(60, (7..).zip(frames).map(frame).collect());
+    let mut findings = findings();
+    findings.races.clear();
+    findings.stacks.push(findings::Stack { frames: vec![60], complete: false });
+    // The call of rayon that it belongs to.
+    findings.stacks.push(findings::Stack { frames: vec![61, 40], complete: true });
+    let any = "<rayon::slice::Iter<u64> as rayon::iter::ParallelIterator>::find_any::<main::{closure#0}>";
+    symbols.know(61, vec![frame((9, &(any, RAYON)))]);
+    findings.uses.schedule = vec![dependence(what, None, Some(3))];
+    findings.uses.schedule[0].call = Some(4);
+    let text = text::headline(&made(&mut findings, &mut symbols));
+    text.strip_prefix("race-free: 3 tasks, 4 strands, every schedule of this input").unwrap().to_owned()
+}
+
+const RAYON: &str = "/home/.cargo/registry/src/index/rayon-1.12.0/src/iter/mod.rs";
+const FIND: &str = "/home/.cargo/registry/src/index/rayon-1.12.0/src/iter/find.rs";
+const ATOMIC: &str = "/rustc/abc/library/core/src/sync/atomic.rs";
+
+#[test]
+fn atomic_operations_of_the_user_are_told_and_those_of_libraries_are_not() {
+    use ScheduleDependent::{PerhapsValue, Store, Value};
+    let inner = ("core::sync::atomic::atomic_add::<u64>", ATOMIC);
+    let method = ("<core::sync::atomic::AtomicU64>::fetch_add", ATOMIC);
+    let user = ("program::main::{closure#0}", "src/main.rs");
+    let may = "; the result may depend on the schedule: on the order of atomic operations";
+    assert_eq!(met(Value, &[inner, method, user]), format!("{may} (`fetch_add` at src/main.rs:9)"));
+    assert_eq!(
+        met(PerhapsValue, &[inner, method, user]),
+        format!("{may} (`fetch_add` at src/main.rs:9, if its value is used)")
+    );
+    let store = ("<core::sync::atomic::AtomicBool>::store", ATOMIC);
+    assert_eq!(met(Store, &[store, user]), format!("{may} (`store` at src/main.rs:8)"));
+    let mutex = ("std::sys::sync::mutex::futex::Mutex::lock", "/rustc/abc/library/std/src/sys/mutex.rs");
+    assert_eq!(met(Value, &[inner, method, mutex, user]), "", "a lock's own");
+    let crossbeam = ("crossbeam::pop", "/home/.cargo/registry/src/index/crossbeam-1/src/lib.rs");
+    assert_eq!(met(Value, &[inner, method, crossbeam, user]), "");
+}
+
+#[test]
+fn operations_of_rayon_that_are_free_to_choose_are_told_where_they_are_called() {
+    use ScheduleDependent::Value;
+    let load = ("<core::sync::atomic::AtomicBool>::load", ATOMIC);
+    let folder = ("<rayon::iter::find::FindFolder<u64> as rayon::iter::plumbing::Folder<u64>>::full", FIND);
+    let may = "; the result may depend on the schedule: on which item";
+    assert_eq!(met(Value, &[load, folder]), format!("{may} is found first (`find_any` at src/main.rs:10)"));
+    let call = "<rayon::vec::IntoIter<u64> as rayon::iter::ParallelIterator>::try_for_each::<u8>";
+    let direct = [load, folder, (call, RAYON), ("program::main", "src/main.rs")];
+    assert_eq!(met(Value, &direct), format!("{may} ends it first (`try_for_each` at src/main.rs:10)"));
+    let first = "/home/.cargo/registry/src/index/rayon-1.12.0/src/iter/find_first_last/mod.rs";
+    assert_eq!(met(Value, &[load, ("rayon::full", first)]), "", "the first is the first in all schedules");
 }
 
 #[test]

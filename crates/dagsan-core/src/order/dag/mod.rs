@@ -202,18 +202,15 @@ impl Dag {
             _ => {}
         }
         self.crosses |= !self.events.is_empty();
-        match step.event {
-            Event::Acquire { sync, .. } => {
-                if let Some(kept) = self.releases.get(&sync) {
-                    // A task that looks again and again learns something once.
-                    let Task { at, known, .. } = self.tasks[by];
-                    let (sp, knowledge) = (&self.sp, &mut self.knowledge);
-                    let new = kept.iter().filter(|release| !knowledge.precedes(sp, release, at, known));
-                    self.events.extend(new);
-                    self.acquired |= !self.events.is_empty();
-                }
-            }
-            _ => {}
+        if let Event::Acquire { sync, .. } = step.event
+            && let Some(kept) = self.releases.get(&sync)
+        {
+            // A task that looks again and again learns something once.
+            let Task { at, known, .. } = self.tasks[by];
+            let (sp, knowledge) = (&self.sp, &mut self.knowledge);
+            let new = kept.iter().filter(|release| !knowledge.precedes(sp, release, at, known));
+            self.events.extend(new);
+            self.acquired |= !self.events.is_empty();
         }
         for &task in step.joined {
             if let Some(task) = self.tasks.get_mut(task) {

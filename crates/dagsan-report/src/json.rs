@@ -69,7 +69,7 @@ struct JsonNative<'a> {
     /// Into how many pieces parallel iterators were cut; 0 for single items.
     #[serde(skip_serializing_if = "Option::is_none")]
     split: Option<u32>,
-    /// Where tasks asked what depends on the schedule.
+    /// Where tasks did something whose outcome depends on the schedule.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     schedule: Vec<JsonDependence<'a>>,
     /// The tasks that races and waits speak of, and their ancestors.
@@ -81,6 +81,11 @@ struct JsonDependence<'a> {
     on: &'a str,
     call: &'a str,
     count: u64,
+    /// Only if the program looks at the value of the atomic operation?
+    if_used: bool,
+    /// The atomic operation that may come before or after it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    other: Option<JsonPlace<'a>>,
     #[serde(flatten)]
     at: Option<JsonPlace<'a>>,
 }
@@ -293,8 +298,10 @@ fn native<'a>(report: &'a Report, native: &'a Native) -> JsonNative<'a> {
     });
     let schedule = native.schedule.iter().map(|dependence| JsonDependence {
         on: dependence.on,
-        call: dependence.call,
+        call: &dependence.call,
         count: dependence.count,
+        if_used: dependence.if_used,
+        other: dependence.other.as_ref().map(position),
         at: dependence.at.as_ref().map(position),
     });
     JsonNative {

@@ -12,7 +12,7 @@ use dagsan_findings::{self as findings, ScheduleDependence, ScheduleDependent};
 use crate::owned;
 use crate::session::{self, Inside, close_scope, open_scope};
 use crate::start::frame;
-use crate::tasks::{self, Handle, Stack};
+use crate::tasks::{self, Birth, Handle, Stack};
 
 /// The running task opens a finish.
 #[unsafe(no_mangle)]
@@ -50,7 +50,7 @@ pub extern "C" fn __dagsan_frame_end() {
 }
 
 /// Creates a task and makes it the running one: what follows is on the stack from `low` to `high`. `kind` is 0 for
-/// async, 1 for spawn, 2 for a future, 3 for one that only the end of the program joins.
+/// async, 1 for spawn, 2 for a future, 3 for one that only the end of the program joins; 0x100 is added by rayon.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn __dagsan_spawn(
@@ -59,13 +59,16 @@ pub extern "C" fn __dagsan_spawn(
     low: usize,
     high: usize,
 ) -> Handle {
-    let kind = match kind {
-        0 => TaskKind::Async,
-        1 => TaskKind::Spawn,
-        2 => TaskKind::Future,
-        _ => TaskKind::Detached,
+    let (kind, rayon) = (kind & 0xff, kind & 0x100 != 0);
+    let (kind, name) = match (kind, rayon) {
+        (0, false) => (TaskKind::Async, findings::TaskKind::Async),
+        (0, true) => (TaskKind::Async, findings::TaskKind::Scope),
+        (1, false) => (TaskKind::Spawn, findings::TaskKind::Spawn),
+        (1, true) => (TaskKind::Spawn, findings::TaskKind::Join),
+        (2, _) => (TaskKind::Future, findings::TaskKind::Future),
+        _ => (TaskKind::Detached, findings::TaskKind::Detached),
     };
-    session::called(frame(), |session| session.spawn(kind, place, Stack { low, high }))
+    session::called(frame(), |session| session.spawn(kind, Birth { name, place }, Stack { low, high }))
         .unwrap_or(Handle::MAIN)
 }
 
@@ -185,7 +188,16 @@ pub extern "C" fn __dagsan_schedule_dependent(place: &'static Place<'static>, wh
         let known = &mut session.uses.schedule;
         match known.iter_mut().find(|known| known.what == what && known.place == place) {
             Some(known) => known.count += 1,
-            None => known.push(ScheduleDependence { what, place, stack: None, count: 1 }),
+            None => {
+                known.push(ScheduleDependence {
+                    what,
+                    place,
+                    stack: None,
+                    other: None,
+                    call: None,
+                    count: 1,
+                });
+            }
         }
     });
 }
@@ -215,7 +227,7 @@ pub unsafe extern "C" fn __dagsan_deadlock(blocked: *const Blocked, count: usize
             // SAFETY: the caller's promise.
             let text = unsafe { std::slice::from_raw_parts(blocked.waits_for, blocked.waits_for_len) };
             let task = blocked.task.task().0;
-            session.tasks.mention(task, &mut session.found.tasks);
+            session.found.mention(task, &session.tasks, None);
             let waits_for = String::from_utf8_lossy(text).into_owned();
             findings::Blocked { task, place: Some(tasks::place(blocked.place)), waits_for }
         };

@@ -26,7 +26,6 @@
 
 use std::cell::{Cell, UnsafeCell};
 use std::ops::Range;
-use std::panic::Location as Place;
 use std::time::Instant;
 
 use dagsan_core::{
@@ -44,7 +43,7 @@ use crate::races::Found;
 use crate::sites::{self, Origin, Sites};
 use crate::state::{ACTIVE, OWNER, is_owner, this_thread};
 use crate::sync::Sync as Synchronisation;
-use crate::tasks::{self, Handle, Stack, Tasks};
+use crate::tasks::{self, Birth, Handle, Stack, Tasks};
 use crate::threads;
 
 /// See the module's documentation.
@@ -72,6 +71,8 @@ pub struct Session {
     pub active: bool,
     /// Scopes of the main task that are open; the session is given back with the last.
     depth: u32,
+    /// The call stack of the first of these.
+    call: Option<u32>,
     spans: Vec<Span>,
     /// Deliveries since memory was last looked at.
     deliveries: u32,
@@ -188,6 +189,9 @@ pub fn open_scope(frame: usize, event: impl FnOnce(TaskId) -> Event) {
     called(frame, |session| {
         let task = session.tasks.current();
         if task == TaskId::MAIN {
+            if session.depth == 0 {
+                session.call = Some(session.stack_of_call(frame));
+            }
             session.depth += 1;
         }
         session.event(event(task));
@@ -226,7 +230,7 @@ impl Session {
         }
         Session {
             stream,
-            sites: Sites::new(image.clone(), options.stacks),
+            sites: Sites::new(image.clone(), sites::depth(options.stacks)),
             tasks: Tasks::new(),
             sync: Synchronisation::new(options.hygiene),
             found: Found::default(),
@@ -240,6 +244,7 @@ impl Session {
             owned: Owned::default(),
             active: false,
             depth: 0,
+            call: None,
             spans: Vec::new(),
             deliveries: 0,
             options,
@@ -256,9 +261,9 @@ impl Session {
     /// The origin of an access: the low half of the code's address, and the frame of its function.
     pub fn origin(&mut self, code: u32, frame: usize) -> Origin {
         let stack = self.tasks.stack();
-        let caller = if self.options.stacks {
+        let caller = if let Some(depth) = self.sites.depth() {
             let mut frames = [0; sites::DEPTH];
-            let count = sites::walk(frame, stack.low, stack.high, &mut frames);
+            let count = sites::walk(frame, stack.low, stack.high, &mut frames[..depth]);
             self.sites.stack_number(&frames[..count])
         } else {
             let mut caller = [0];
@@ -274,13 +279,21 @@ impl Session {
         let mut frames = [0; 2];
         sites::walk(frame, stack.low, stack.high, &mut frames);
         let code = log::code(frames[0]);
-        if self.options.stacks {
+        if self.sites.depth().is_some() {
             // SAFETY: if there is a frame in the stack, it starts with that of its caller.
             let outer = if frames[0] == 0 { 0 } else { unsafe { *(frame as *const usize) } };
             self.origin(code, outer)
         } else {
             Origin { code, caller: frames[1] as u32 }
         }
+    }
+
+    /// The number of the whole call stack of a call: `frame` is that of the function that was called.
+    pub fn stack_of_call(&mut self, frame: usize) -> u32 {
+        let stack = self.tasks.stack();
+        let mut frames = [0; sites::DEPTH];
+        let count = sites::walk(frame, stack.low, stack.high, &mut frames);
+        self.sites.stack_number(&frames[..count])
     }
 
     /// A task event: ends the strand.
@@ -321,7 +334,7 @@ impl Session {
 
     /// Creates a task and makes it the running one.
     #[inline]
-    pub fn spawn(&mut self, kind: TaskKind, place: &'static Place<'static>, stack: Stack) -> Handle {
+    pub fn spawn(&mut self, kind: TaskKind, birth: Birth, stack: Stack) -> Handle {
         let parent = self.tasks.current();
         let child = TaskId(self.stream.structure().task_count());
         self.event(Event::Spawn { parent, child, kind });
@@ -334,7 +347,7 @@ impl Session {
         if self.options.hygiene.stacks {
             self.forget_words(stack.low..stack.high);
         }
-        self.tasks.spawn(child, parent, kind, place, stack)
+        self.tasks.spawn(child, parent, birth, stack)
     }
 
     /// The running task has ended.
@@ -449,7 +462,12 @@ impl Session {
         }
         if self.stream.consumer().races().len() > self.found.known() {
             self.withdraw_owned();
-            self.found.more(self.stream.consumer().races(), &mut self.sites, &self.tasks, &self.image);
+            let races = self.stream.consumer().races();
+            self.found.more(races, &mut self.sites, &self.tasks, &self.image, self.call);
+        }
+        let met = self.stream.consumer().meetings().len();
+        if met > self.found.meetings.len() {
+            self.found.meetings.resize(met, self.call);
         }
         self.deliveries += 1;
         if self.options.max_memory != 0 && self.deliveries.is_multiple_of(1024) {
@@ -476,11 +494,8 @@ impl Session {
         if self.owned.forget(start) {
             return self.forget_words(start..start.saturating_add(size));
         }
-        let stack = self.tasks.stack();
-        let mut frames = [0; sites::DEPTH];
-        let count = sites::walk(frame, stack.low, stack.high, &mut frames);
-        let site = self.sites.stack_number(&frames[..count]);
-        let site = self.sites.number(Origin::free(site), false);
+        let stack = self.stack_of_call(frame);
+        let site = self.sites.number(Origin::free(stack), false);
         let run =
             |(line, mask)| Run { at: Location { line, mask }, kind: AccessKind::Write, site, atomic: false };
         let (task, stream) = (self.tasks.current(), &mut self.stream);

@@ -120,8 +120,11 @@ mod announced {
         safe fn __dagsan_spawn(kind: u32, place: Place, stack_low: usize, stack_high: usize) -> Task;
     }
 
+    /// Of the kind of a task: it is rayon's.
+    const RAYON: u32 = 0x100;
+
     pub(crate) fn spawn(kind: Kind, place: Place, stack_low: usize, stack_high: usize) -> Task {
-        __dagsan_spawn(kind as u32, place, stack_low, stack_high)
+        __dagsan_spawn(kind as u32 | RAYON, place, stack_low, stack_high)
     }
 
     pub(crate) fn schedule_dependent(place: Place, what: Dependence) {

@@ -161,7 +161,8 @@ mod tests {
         let mut locks = LockWords::new(LockId(1));
         let held = Held { task: TaskId(1), address: 64, lock: locks.new_lock(), taken: 1 };
         locks.take(held);
-        locks.take(Held { task: TaskId(2), address: 128, lock: locks.new_lock(), taken: 1 });
+        let other = locks.new_lock();
+        locks.take(Held { task: TaskId(2), address: 128, lock: other, taken: 1 });
         assert!(locks.held_by(TaskId(1), 64).is_some() && locks.held_by(TaskId(2), 64).is_none());
         assert_eq!(locks.forget(&(0..128)), [held]);
         assert!(!locks.is_held(64) && locks.is_held(128));

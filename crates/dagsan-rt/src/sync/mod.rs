@@ -36,6 +36,7 @@ use crate::log::Outbox;
 use crate::options::Hygiene;
 use crate::session::Session;
 use crate::sites::{Origin, Sites};
+use crate::uses::Use;
 use fences::Fences;
 pub use locks::Change;
 use locks::{GivenBack, Held, LockWords};
@@ -76,6 +77,7 @@ struct Access {
     address: usize,
     bytes: usize,
     kind: AccessKind,
+    uses: Use,
 }
 
 /// See the module's documentation.
@@ -130,7 +132,7 @@ impl Sync {
         self.known.clear();
         for (access, origin) in self.accesses.drain(..) {
             let Ok(bytes) = Bytes::new(access.address as u64, access.bytes as u64) else { continue };
-            let site = sites.number(origin, false);
+            let site = sites.number_of_atomic(origin, access.uses);
             for (line, mask) in bytes.lines() {
                 let at = Location { line, mask: mask & !drop(line) };
                 outbox.push(Run { at, kind: access.kind, site, atomic: true });
@@ -190,7 +192,8 @@ impl Session {
         if !matches!(done, Done::Store { .. }) {
             self.acquire(address, order, task);
         }
-        let access = Access { address, bytes, kind };
+        let uses = Use::of(done, self.sync.words.get_mut(address).map(|word| word.last));
+        let access = Access { address, bytes, kind, uses };
         let is_new = self.sync.known.insert(access);
         if is_new {
             let origin = self.origin_of_call(frame);

@@ -440,14 +440,12 @@ impl Session {
         for watched in self.sync.watch.take(task) {
             let Some(word) = self.sync.words.get_mut(watched.address) else { continue };
             let value = peek(watched.address, word.bytes);
-            if value == word.last {
-                continue;
+            let changed = (value != word.last).then_some(value);
+            self.sync.watch.looked_at(watched, word.bytes, changed);
+            if changed.is_some() {
+                (word.last, word.released) = (value, None);
+                self.release(watched.address, false, task);
             }
-            (word.last, word.released) = (value, None);
-            if self.sync.watch.goes_on(word.bytes, value) {
-                self.sync.watch.keep(watched);
-            }
-            self.release(watched.address, false, task);
         }
     }
 }

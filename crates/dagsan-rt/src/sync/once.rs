@@ -16,6 +16,8 @@ use dagsan_core::TaskId;
 pub(super) struct Watched {
     pub(super) task: TaskId,
     pub(super) address: usize,
+    /// Has it changed since, and not to its end?
+    running: bool,
 }
 
 /// See the module's documentation.
@@ -37,7 +39,7 @@ impl Watch {
     }
 
     pub(super) fn add(&mut self, task: TaskId, address: usize) {
-        self.words.push(Watched { task, address });
+        self.words.push(Watched { task, address, running: false });
     }
 
     /// Those of `task`, to be looked at.
@@ -45,13 +47,15 @@ impl Watch {
         self.words.extract_if(.., |word| word.task == task).collect()
     }
 
-    /// The word has changed to this. Is it to be watched further?
-    pub(super) fn goes_on(&self, bytes: usize, value: u64) -> bool {
-        bytes != size_of::<Once>() || Some(value) != self.complete
-    }
-
-    pub(super) fn keep(&mut self, word: Watched) {
-        self.words.push(word);
+    /// The word, of so many bytes, was looked at, and has changed to a value or not: it is watched further if more is to come.
+    pub(super) fn looked_at(&mut self, word: Watched, bytes: usize, changed: Option<u64>) {
+        let running = match changed {
+            None => word.running,
+            Some(value) => bytes != size_of::<Once>() || Some(value) != self.complete,
+        };
+        if running {
+            self.words.push(Watched { running, ..word });
+        }
     }
 
     /// The memory is gone.

@@ -17,6 +17,7 @@ mod aliases;
 mod caches;
 mod disjoint;
 mod exits;
+mod nests;
 mod reductions;
 mod scopes;
 mod scratch;
@@ -27,11 +28,12 @@ mod workers;
 /// A name, and what it runs.
 type Seed = (&'static str, fn());
 
-const SEEDS: [&[Seed]; 9] = [
+const SEEDS: [&[Seed]; 10] = [
     aliases::SEEDS,
     caches::SEEDS,
     disjoint::SEEDS,
     exits::SEEDS,
+    nests::SEEDS,
     reductions::SEEDS,
     scopes::SEEDS,
     scratch::SEEDS,

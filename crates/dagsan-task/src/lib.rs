@@ -85,6 +85,9 @@
 
 mod call;
 mod deadlock;
+/// One interface for both task runtimes; the drop-in for rayon-core has to stand alone.
+#[allow(dead_code, reason = "each task runtime uses a part of it")]
+#[path = "../../rayon-core/src/events.rs"]
 mod events;
 mod executor;
 mod fiber;

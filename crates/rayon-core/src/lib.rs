@@ -25,6 +25,7 @@
 mod broadcast;
 mod builder;
 mod crew;
+#[allow(dead_code, reason = "each task runtime uses a part of it")]
 mod events;
 mod finish;
 mod join;

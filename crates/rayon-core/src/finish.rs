@@ -69,14 +69,6 @@ impl Queue {
     }
 }
 
-/// What the task of a job is.
-enum Origin {
-    /// A task that has been started.
-    Started(Task, Kind),
-    /// To be started: it is run where it is spawned, or was spawned on another thread.
-    Unknown,
-}
-
 /// Work that waits. It does not unwind, but tells how it ended.
 pub(crate) type Work = Box<dyn FnOnce() -> Result<(), Payload> + Send>;
 
@@ -94,7 +86,9 @@ pub(crate) struct Request {
 
 struct Job {
     request: Request,
-    origin: Origin,
+    /// Its task, and who joins that. None: to be started when it is run, which is where it is spawned, or it was spawned on
+    /// another thread.
+    task: Option<(Task, Kind)>,
 }
 
 /// See the module's documentation.
@@ -197,14 +191,14 @@ impl Finish {
     /// finish.
     pub(crate) fn spawn(&self, request: Request) {
         if self.thread != thread::current().id() {
-            return self.queue().push(Job { request, origin: Origin::Unknown });
+            return self.queue().push(Job { request, task: None });
         }
         if !request.pool.is_current() {
-            return self.run(Job { request, origin: Origin::Unknown });
+            return self.run(Job { request, task: None });
         }
         let kind = self.kind(&request);
-        let origin = Origin::Started(tasks::start(kind, request.place), kind);
-        self.queue().push(Job { request, origin });
+        let task = tasks::start(kind, request.place);
+        self.queue().push(Job { request, task: Some((task, kind)) });
     }
 
     /// Who joins the task of a job, if the running task starts it.
@@ -219,11 +213,8 @@ impl Finish {
     }
 
     fn run(&self, job: Job) {
-        let Job { request, origin } = job;
-        let (task, kind) = match origin {
-            Origin::Started(task, kind) => (Some(task), kind),
-            Origin::Unknown => (None, self.kind(&request)),
-        };
+        let Job { request, task } = job;
+        let kind = task.map_or_else(|| self.kind(&request), |(_, kind)| kind);
         let Request { work, pool, index, place, detached, .. } = request;
         let worker = index.map_or_else(|| Worker::of(&pool), |index| Worker::number(&pool, index));
         let context = Context::copy().with_worker(Some(worker));
@@ -244,7 +235,7 @@ impl Finish {
             }
         };
         match task {
-            Some(task) => tasks::go_on(task, &context, &mut body),
+            Some((task, _)) => tasks::go_on(task, &context, &mut body),
             None => tasks::run(kind, place, &context, &mut body),
         }
     }

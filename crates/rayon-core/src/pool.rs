@@ -137,7 +137,8 @@ impl Pool {
         let first = NAMES.fetch_add(threads.end as u64, Relaxed);
         let turn = AtomicUsize::new(0);
         let pool = PoolRef::new(Pool { threads, first, turn, handlers, crew, ended: Mutex::default() });
-        if pool.crew.is_empty() {
+        // Nobody sits down for nothing: the global pool is built in the middle of things.
+        if pool.crew.is_empty() && pool.handlers.start.is_some() {
             for index in pool.threads.clone() {
                 let worker = Worker::number(&pool, index);
                 local::on(Some(worker), &mut || pool.handlers.start(index));

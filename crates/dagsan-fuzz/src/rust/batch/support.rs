@@ -86,6 +86,8 @@ struct Here(*const Procedure);
 
 // SAFETY: used on the same thread, by what the task does.
 unsafe impl Send for Here {}
+// SAFETY: as above.
+unsafe impl Sync for Here {}
 
 impl Here {
     fn procedure(self) -> &'static Procedure {

@@ -9,9 +9,10 @@ use crate::access::{AccessKind, AccessSet, Run, Span, runs_of};
 use crate::bytes::Bytes;
 use crate::error::Error;
 use crate::event::Event;
-use crate::ids::{LockId, SiteId, StrandId, TaskId};
+use crate::ids::{LockId, SiteId, StrandId, SyncId, TaskId};
 use crate::locks::{Held, LockMode};
-use crate::step::Step;
+use crate::sections::{Inside, Sections};
+use crate::step::{Phase, Step};
 use crate::structure::Structure;
 
 /// A strand whose accesses are being delivered.
@@ -104,6 +105,19 @@ pub struct Stream<C> {
     stopped: bool,
     taken: AccessSet,
     scratch: Vec<Run>,
+    /// If sections of locks that depend on each other are to be ordered.
+    sections: Option<Box<Ordering>>,
+}
+
+/// What it takes to order sections.
+#[derive(Debug, Default)]
+struct Ordering {
+    sections: Sections,
+    /// How often one was found to depend on another.
+    found: u64,
+    /// Room for the sections that a task is in, and for what it is to acquire.
+    inside: Vec<Inside>,
+    acquire: Vec<SyncId>,
 }
 
 impl<C: Consumer> Stream<C> {
@@ -116,7 +130,20 @@ impl<C: Consumer> Stream<C> {
             stopped: false,
             taken: AccessSet::new(),
             scratch: Vec::new(),
+            sections: None,
         }
+    }
+
+    /// From here on sections of locks that depend on each other come in the order of the run (see `sections`): the
+    /// consumer gets a release at the end of a section, and an acquire where another one depends on it. Without this, locks
+    /// are mutual exclusion and nothing else. To be called before the first event.
+    pub fn order_sections(&mut self) {
+        self.sections = Some(Box::default());
+    }
+
+    /// How often a section was found to depend on another one, of another task.
+    pub fn dependent_sections(&self) -> u64 {
+        self.sections.as_ref().map_or(0, |ordering| ordering.found)
     }
 
     /// Like [`Stream::new`]; looks for tasks to forget when `recent` have come, as a detector does for strands (see
@@ -149,6 +176,7 @@ impl<C: Consumer> Stream<C> {
             return Ok(());
         }
         self.guarded(|stream| {
+            stream.follow_sections(task, runs)?;
             let (strand, consumer) = stream.running(task)?;
             consumer.accesses(&strand, runs)
         })
@@ -160,6 +188,7 @@ impl<C: Consumer> Stream<C> {
             return Ok(());
         }
         self.guarded(|stream| {
+            stream.follow_sections(task, spans)?;
             let (strand, consumer) = stream.running(task)?;
             consumer.spans(&strand, spans)
         })
@@ -168,16 +197,67 @@ impl<C: Consumer> Stream<C> {
     /// A task event.
     pub fn event(&mut self, event: Event) -> Result<(), Error> {
         self.guarded(|stream| {
-            let step = stream.structure.apply(event)?;
-            stream.consumer.event(&step)
+            if let Event::Unlock { task, lock } | Event::SetLockMode { task, lock, .. } = event {
+                stream.end_section(task, lock)?;
+            }
+            stream.apply(event)
         })
+    }
+
+    fn apply(&mut self, event: Event) -> Result<(), Error> {
+        let step = self.structure.apply(event)?;
+        if step.phase == Phase::Quiesced
+            && let Some(ordering) = &mut self.sections
+        {
+            ordering.sections.clear();
+        }
+        self.consumer.event(&step)
+    }
+
+    /// What `task` is about to deliver comes after the sections that it depends on.
+    #[inline]
+    fn follow_sections<S: Copy + Into<Span>>(&mut self, task: TaskId, spans: &[S]) -> Result<(), Error> {
+        if self.sections.is_none() || self.structure.quiescent() {
+            return Ok(());
+        }
+        self.structure.turn(task)?;
+        if self.structure.locks(task).is_empty() {
+            return Ok(());
+        }
+        self.acquire_sections(task, spans)
+    }
+
+    fn acquire_sections<S: Copy + Into<Span>>(&mut self, task: TaskId, spans: &[S]) -> Result<(), Error> {
+        let Some(ordering) = &mut self.sections else { return Ok(()) };
+        ordering.inside.clear();
+        ordering.inside.extend(self.structure.inside(task));
+        let mut acquire = std::mem::take(&mut ordering.acquire);
+        acquire.clear();
+        ordering.sections.touch(task, &ordering.inside, spans, &mut acquire);
+        ordering.found += acquire.len() as u64;
+        let result = acquire.iter().try_for_each(|&sync| self.apply(Event::Acquire { task, sync }));
+        if let Some(ordering) = &mut self.sections {
+            ordering.acquire = acquire;
+        }
+        result
+    }
+
+    /// A section of `task` ends, if it has taken the lock itself.
+    fn end_section(&mut self, task: TaskId, lock: LockId) -> Result<(), Error> {
+        let Some(ordering) = &mut self.sections else { return Ok(()) };
+        let section = self.structure.own_section(task, lock);
+        match section.and_then(|(_, section)| ordering.sections.end(section)) {
+            Some(sync) => self.apply(Event::Release { task, sync, keep: false }),
+            None => Ok(()),
+        }
     }
 
     /// `task` holds `lock` in `mode` from here on, and for what it does from now on *or has not delivered yet*: a
     /// front end may learn only at the unlock that a lock was a reader's. If the mode changes, what was delivered
     /// before belongs to another strand.
     pub fn set_lock_mode(&mut self, task: TaskId, lock: LockId, mode: LockMode) -> Result<(), Error> {
-        if !self.stopped && self.structure.holds(task, Held { lock, mode }) {
+        let own = self.structure.own_section(task, lock);
+        if !self.stopped && own.is_some_and(|(held, _)| held.mode == mode) {
             return Ok(());
         }
         self.event(Event::SetLockMode { task, lock, mode })
@@ -203,7 +283,12 @@ impl<C: Consumer> Stream<C> {
     /// `bytes` become other memory without a free: a dead stack, for example. The caller has
     /// delivered the accesses that came before.
     pub fn erase(&mut self, bytes: Bytes) -> Result<(), Error> {
-        self.guarded(|stream| stream.consumer.erase(bytes))
+        self.guarded(|stream| {
+            if let Some(ordering) = &mut stream.sections {
+                ordering.sections.erase(bytes);
+            }
+            stream.consumer.erase(bytes)
+        })
     }
 
     /// Nothing is parallel to the present: accesses need not be collected.

@@ -182,6 +182,10 @@ pub struct Task {
     pub kind: TaskKind,
     /// Where.
     pub created: Option<Place>,
+    /// Of a task that the main one has created: the call stack of the outermost call that it belongs to, in
+    /// [`Findings::stacks`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stack: Option<usize>,
 }
 
 /// How a task was created.
@@ -195,6 +199,12 @@ pub enum TaskKind {
     Spawn,
     /// Joined by get.
     Future,
+    /// rayon: the first closure of a `join`, or a piece of a parallel iterator.
+    Join,
+    /// rayon: a job of a scope; joined by the end of the scope.
+    Scope,
+    /// rayon: a job that nobody joins.
+    Detached,
 }
 
 /// A place in the source, as the compiler names it.
@@ -211,9 +221,16 @@ pub struct Place {
 /// What a verdict depends on.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Uses {
-    /// Locks or isolated sections were used by tasks that may run in parallel: what is said holds up to the order in
-    /// which they are taken.
+    /// Locks or isolated sections were used by tasks that may run in parallel, and read as mutual exclusion: what is said holds
+    /// if the sections commute.
     pub locks: bool,
+    /// Sections of a lock that depend on each other came in the order of this run: what is said holds for schedules in which
+    /// they do.
+    #[serde(default)]
+    pub lock_order: bool,
+    /// A lock was given back while tasks that were started under it were not joined.
+    #[serde(default)]
+    pub unlocked_early: bool,
     /// An atomic operation of one task saw what a parallel one had written: what is said holds for schedules in which
     /// it sees the same.
     pub atomics: bool,
@@ -227,7 +244,8 @@ pub struct Uses {
     pub schedule: Vec<ScheduleDependence>,
 }
 
-/// Tasks asked for something that depends on the schedule: without a race, but not determinate either.
+/// Tasks did something whose outcome depends on the schedule: without a race, but not determinate either. What the
+/// runtime cannot tell is whose code it is in: atomic operations of locks are listed too.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScheduleDependence {
     /// What they asked for.
@@ -238,6 +256,12 @@ pub struct ScheduleDependence {
     /// Where, otherwise: a call stack, in [`Findings::stacks`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stack: Option<usize>,
+    /// The call stack of an atomic operation that may come before or after the one in question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other: Option<usize>,
+    /// The call stack of the outermost call of a task runtime that it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<usize>,
     /// How often.
     pub count: u64,
 }
@@ -251,6 +275,12 @@ pub enum ScheduleDependent {
     Bridge,
     /// Which worker runs the task: memory that a thread-local variable leads to.
     ThreadLocal,
+    /// Which of two atomic operations comes first, one of which looks at the value that the other changes.
+    Value,
+    /// The same, if the program looks at the value.
+    PerhapsValue,
+    /// Which of two atomic stores comes last.
+    Store,
 }
 
 /// Threads that nobody checks.

@@ -57,6 +57,10 @@ struct JsonReport<'a> {
 struct JsonNative<'a> {
     /// Does the verdict hold only if the sections under locks commute?
     locks: bool,
+    /// Does it hold for schedules in which sections of locks that depend on each other come in the order of the run?
+    lock_order: bool,
+    /// Was a lock given back while tasks under it were not joined? Races with what they did under it may be missed.
+    unlocked_early: bool,
     /// Does it hold only for schedules that keep the order of atomic operations?
     atomics: bool,
     /// Forked processes and threads that were not checked.
@@ -65,7 +69,7 @@ struct JsonNative<'a> {
     /// Into how many pieces parallel iterators were cut; 0 for single items.
     #[serde(skip_serializing_if = "Option::is_none")]
     split: Option<u32>,
-    /// Where tasks asked what depends on the schedule.
+    /// Where tasks did something whose outcome depends on the schedule.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     schedule: Vec<JsonDependence<'a>>,
     /// The tasks that races and waits speak of, and their ancestors.
@@ -77,6 +81,11 @@ struct JsonDependence<'a> {
     on: &'a str,
     call: &'a str,
     count: u64,
+    /// Only if the program looks at the value of the atomic operation?
+    if_used: bool,
+    /// The atomic operation that may come before or after it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    other: Option<JsonPlace<'a>>,
     #[serde(flatten)]
     at: Option<JsonPlace<'a>>,
 }
@@ -289,12 +298,16 @@ fn native<'a>(report: &'a Report, native: &'a Native) -> JsonNative<'a> {
     });
     let schedule = native.schedule.iter().map(|dependence| JsonDependence {
         on: dependence.on,
-        call: dependence.call,
+        call: &dependence.call,
         count: dependence.count,
+        if_used: dependence.if_used,
+        other: dependence.other.as_ref().map(position),
         at: dependence.at.as_ref().map(position),
     });
     JsonNative {
         locks: native.locks,
+        lock_order: native.lock_order,
+        unlocked_early: native.unlocked_early,
         atomics: native.atomics,
         forks: native.forks,
         threads: threads.collect(),

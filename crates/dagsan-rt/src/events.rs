@@ -18,7 +18,7 @@ use crate::owned;
 use crate::session::{self, Inside, adopt, close_scope, open_scope};
 use crate::start::frame;
 use crate::state::is_owner;
-use crate::tasks::{self, Handle, Stack};
+use crate::tasks::{self, Birth, Handle, Stack};
 use crate::threads;
 
 /// The running task opens a finish.
@@ -111,7 +111,7 @@ pub extern "C" fn __dagsan_set_context(context: usize) -> usize {
 
 /// Creates a task and makes it the running one: what follows is on the stack from `low` to `high`, or below `high` on that
 /// of the running task if `low` is 0. `kind` is 0 for async, 1 for spawn, 2 for a future, 3 for one that only the end of
-/// the program joins, 4 for one that no scope joins, but some promise that it sets.
+/// the program joins, 4 for one that no scope joins, but some promise that it sets; 0x100 is added by rayon.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn __dagsan_spawn(
@@ -120,18 +120,26 @@ pub extern "C" fn __dagsan_spawn(
     low: usize,
     high: usize,
 ) -> Handle {
-    const FOR_GOOD: u32 = 3;
+    let (kind, rayon) = (kind & 0xff, kind & 0x100 != 0);
+    let (kind, name) = match (kind, rayon) {
+        (0, false) => (TaskKind::Async, findings::TaskKind::Async),
+        (0, true) => (TaskKind::Async, findings::TaskKind::Scope),
+        (1, false) => (TaskKind::Spawn, findings::TaskKind::Spawn),
+        (1, true) => (TaskKind::Spawn, findings::TaskKind::Join),
+        (2, _) => (TaskKind::Future, findings::TaskKind::Future),
+        (4, false) => (TaskKind::Detached, findings::TaskKind::Async),
+        (4, true) => (TaskKind::Detached, findings::TaskKind::Scope),
+        _ => (TaskKind::Detached, findings::TaskKind::Detached),
+    };
+    let for_good = name == findings::TaskKind::Detached;
     // There may be no scope, and so nobody who looks.
-    if kind == FOR_GOOD && !is_owner() && !adopt() {
+    if for_good && !is_owner() && !adopt() {
         return Handle::MAIN;
     }
-    let stack = Stack { low, high };
-    session::called(frame(), |session| match kind {
-        0 => session.spawn(TaskKind::Async, place, stack),
-        1 => session.spawn(TaskKind::Spawn, place, stack),
-        2 => session.spawn(TaskKind::Future, place, stack),
-        FOR_GOOD => session.spawn_detached(place, stack),
-        _ => session.spawn(TaskKind::Detached, place, stack),
+    let (birth, stack) = (Birth { name, place }, Stack { low, high });
+    session::called(frame(), |session| match for_good {
+        true => session.spawn_detached(birth, stack),
+        false => session.spawn(kind, birth, stack),
     })
     .unwrap_or(Handle::MAIN)
 }
@@ -246,7 +254,16 @@ pub extern "C" fn __dagsan_schedule_dependent(place: &'static Place<'static>, wh
         let known = &mut session.uses.schedule;
         match known.iter_mut().find(|known| known.what == what && known.place == place) {
             Some(known) => known.count += 1,
-            None => known.push(ScheduleDependence { what, place, stack: None, count: 1 }),
+            None => {
+                known.push(ScheduleDependence {
+                    what,
+                    place,
+                    stack: None,
+                    other: None,
+                    call: None,
+                    count: 1,
+                });
+            }
         }
     });
 }
@@ -276,7 +293,7 @@ pub unsafe extern "C" fn __dagsan_deadlock(blocked: *const Blocked, count: usize
             // SAFETY: the caller's promise.
             let text = unsafe { std::slice::from_raw_parts(blocked.waits_for, blocked.waits_for_len) };
             let task = blocked.task.task().0;
-            session.tasks.mention(task, &mut session.found.tasks);
+            session.found.mention(task, &session.tasks, None);
             let waits_for = String::from_utf8_lossy(text).into_owned();
             findings::Blocked { task, place: Some(tasks::place(blocked.place)), waits_for }
         };

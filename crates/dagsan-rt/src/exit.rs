@@ -8,17 +8,19 @@ use std::path::PathBuf;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
+use dagsan_core::{AccessKind, Construct};
 use dagsan_findings::{
     End, FINDINGS_FILE, Findings, Kind, Memory, Process, Race, ScheduleDependence, ScheduleDependent, Side,
     Stack, Stats, Task, Threads, Uses, VERSION,
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::heap::Where;
 use crate::races::Place;
 use crate::session::{self, Session};
 use crate::start;
 use crate::threads;
+use crate::uses::Use;
 
 /// Memory for the report of a program that has run out of it: blocks that the C library keeps when they are freed, and
 /// joins to larger ones. It would give a block of all this size back to the system, which would not return it.
@@ -143,9 +145,9 @@ fn findings(session: &Session, end: End) -> Findings {
         let race = &detector.races()[refined.race];
         let mut side = |access: &dagsan_core::Access, place: Place| Side {
             kind: match access.kind {
-                dagsan_core::AccessKind::Read => Kind::Read,
-                dagsan_core::AccessKind::Write if session.sites.is_free(place.site) => Kind::Free,
-                dagsan_core::AccessKind::Write => Kind::Write,
+                AccessKind::Read => Kind::Read,
+                AccessKind::Write if session.sites.is_free(place.site) => Kind::Free,
+                AccessKind::Write => Kind::Write,
             },
             atomic: access.atomic,
             locked: access.locked,
@@ -178,9 +180,19 @@ fn findings(session: &Session, end: End) -> Findings {
         what: ScheduleDependent::ThreadLocal,
         place: None,
         stack: Some(stacks.number(session.sites.stack(site))),
+        other: None,
+        call: None,
         count,
     }));
+    schedule.extend(meetings(session, &mut stacks));
+    let tasks = session.found.tasks.values().map(|task| {
+        let call = session.found.calls.get(&task.number);
+        let stack = call.map(|&call| stacks.number(session.sites.whole_stack(call)));
+        Task { stack, ..task.clone() }
+    });
+    let tasks = tasks.collect();
     let end = session.stopped.clone().or_else(|| session.deadlock.clone()).unwrap_or(end);
+    let ordered = session.options.engine.supports(Construct::Atomic);
     let stats = detector.stats();
     let (order_memory, access_memory) = detector.memory();
     Findings {
@@ -190,10 +202,14 @@ fn findings(session: &Session, end: End) -> Findings {
         end,
         races,
         dropped_races: detector.dropped_races(),
-        tasks: session.found.tasks.values().cloned().collect::<Vec<Task>>(),
+        tasks,
         stacks: stacks.all,
         uses: Uses {
-            atomics: session.uses.atomics && detector.has_acquired(),
+            atomics: session.uses.atomics && session.sync.acquired() > 0,
+            locks: session.uses.locks && !ordered,
+            lock_order: session.stream.dependent_sections() > 0
+                && detector.acquired().is_none_or(|all| all > session.sync.acquired()),
+            unlocked_early: session.stream.structure().unlocked_early(),
             forks: start::forks(),
             schedule,
             ..session.uses.clone()
@@ -209,6 +225,35 @@ fn findings(session: &Session, end: End) -> Findings {
             milliseconds: session.started.elapsed().as_millis() as u64,
         },
     }
+}
+
+/// Atomic operations whose order shows, each place once.
+fn meetings(session: &Session, stacks: &mut Stacks) -> Vec<ScheduleDependence> {
+    let sites = &session.sites;
+    let mut known = FxHashSet::default();
+    let mut all = Vec::new();
+    for (meeting, &call) in session.stream.consumer().meetings().iter().zip(&session.found.meetings) {
+        let (first, second) = (meeting.first, meeting.second);
+        for ((site, _), (other, others)) in [(first, second), (second, first)] {
+            let what = match (sites.use_of(site), sites.use_of(other)) {
+                (Use::Value, _) if others == AccessKind::Write => ScheduleDependent::Value,
+                (Use::PerhapsValue, _) if others == AccessKind::Write => ScheduleDependent::PerhapsValue,
+                (Use::Sets, Use::Sets) => ScheduleDependent::Store,
+                _ => continue,
+            };
+            if known.insert(site) {
+                all.push(ScheduleDependence {
+                    what,
+                    place: None,
+                    stack: Some(stacks.number(sites.stack(site))),
+                    other: Some(stacks.number(sites.stack(other))),
+                    call: call.map(|call| stacks.number(sites.whole_stack(call))),
+                    count: 1,
+                });
+            }
+        }
+    }
+    all
 }
 
 fn process() -> Process {

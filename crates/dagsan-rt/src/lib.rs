@@ -42,3 +42,4 @@ mod state;
 mod sync;
 mod tasks;
 mod threads;
+mod uses;

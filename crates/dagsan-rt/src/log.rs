@@ -25,7 +25,7 @@
 //! same bytes.
 //!
 //! If the log is full the strand's accesses are delivered, and it begins again: a strand may come in pieces. To
-//! keep whole call stacks (`stacks=1`) the log claims to be full all the time, so that every entry is made here.
+//! keep call stacks (`sites::depth`) the log claims to be full all the time, so that every entry is made here.
 
 use dagsan_core::{AccessKind, Location, Run, SiteId, Span};
 
@@ -48,8 +48,8 @@ const MORE: u32 = 48;
 /// What is added to the lines of an entry for one line more.
 pub(crate) const ONE_MORE: u64 = 1 << MORE | 1;
 
-/// Of a code: it is not the first that touched the line.
-const LATER: u32 = 2;
+/// Of a code: it is not the first that touched the line. Of that of an atomic operation: it stores another value.
+pub(crate) const LATER: u32 = 2;
 /// Of a code: set in every code, so that none is 0; of one in the journal: is it a write?
 const CODE: u32 = 1;
 

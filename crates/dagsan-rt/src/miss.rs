@@ -295,6 +295,7 @@ enter!(enter_write, WRITTEN, WRITES);
 ///
 ///   stack, from high to low:  return address | rsi r8 r9 r10 r11 rbx | … 64-aligned: XSAVE area
 /// ```
+#[cfg(feature = "inline-hooks")]
 #[unsafe(naked)]
 unsafe extern "C" fn slow() {
     naked_asm!(
@@ -338,6 +339,25 @@ unsafe extern "C" fn slow() {
         "pop r9",
         "pop r8",
         "pop rsi",
+        "ret",
+        record = sym log::record_miss,
+    )
+}
+
+/// The same where hooks are called: to the program they are functions like others, which may spoil what functions spoil.
+#[cfg(not(feature = "inline-hooks"))]
+#[unsafe(naked)]
+unsafe extern "C" fn slow() {
+    naked_asm!(
+        "push rbx",
+        "mov rbx, rsp",
+        "and rsp, -16",
+        "mov esi, ecx",
+        "mov ecx, eax",
+        "mov r8, rbp",
+        "call {record}",
+        "mov rsp, rbx",
+        "pop rbx",
         "ret",
         record = sym log::record_miss,
     )

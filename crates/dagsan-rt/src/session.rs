@@ -26,12 +26,11 @@
 
 use std::cell::{Cell, UnsafeCell};
 use std::ops::Range;
-use std::panic::Location as Place;
 use std::time::Instant;
 
 use dagsan_core::{
-    AccessKind, Bytes, Detector, Error, Event, Location, PromiseId, Run, ScopeId, Span, Stream, TaskId,
-    TaskKind,
+    AccessKind, Bytes, Construct, Detector, Error, Event, Location, PromiseId, Run, ScopeId, Span, Stream,
+    TaskId, TaskKind,
 };
 use dagsan_core::structure::ROOT;
 use dagsan_findings as findings;
@@ -46,7 +45,7 @@ use crate::races::Found;
 use crate::sites::{self, Origin, Sites};
 use crate::state::{ACTIVE, OWNER, is_owner, this_thread};
 use crate::sync::Sync as Synchronisation;
-use crate::tasks::{self, Handle, Stack, Tasks};
+use crate::tasks::{self, Birth, Handle, Stack, Tasks};
 use crate::threads;
 
 /// See the module's documentation.
@@ -76,6 +75,8 @@ pub struct Session {
     depth: u32,
     /// Is it kept, because of a task that only the end of the program joins?
     kept: bool,
+    /// The call stack of the first of these.
+    call: Option<u32>,
     spans: Vec<Span>,
     /// Deliveries since memory was last looked at.
     deliveries: u32,
@@ -202,6 +203,9 @@ pub fn open_scope(frame: usize, event: impl FnOnce(TaskId) -> Event) {
     called(frame, |session| {
         let task = session.tasks.current();
         if task == TaskId::MAIN {
+            if session.depth == 0 {
+                session.call = Some(session.stack_of_call(frame));
+            }
             session.depth += 1;
         }
         session.event(event(task));
@@ -237,9 +241,14 @@ impl Session {
         let image = Image::of_program();
         let detector =
             Detector::with_limit(options.engine, dagsan_core::order::Options::default(), options.max_races);
+        let mut stream = Stream::new(detector);
+        // Others read locks as mutual exclusion alone.
+        if options.engine.supports(Construct::Atomic) {
+            stream.order_sections();
+        }
         Session {
-            stream: Stream::new(detector),
-            sites: Sites::new(image.clone(), options.stacks),
+            stream,
+            sites: Sites::new(image.clone(), sites::depth(options.stacks)),
             tasks: Tasks::new(),
             sync: Synchronisation::new(options.hygiene),
             found: Found::default(),
@@ -254,6 +263,7 @@ impl Session {
             active: false,
             depth: 0,
             kept: false,
+            call: None,
             spans: Vec::new(),
             deliveries: 0,
             options,
@@ -270,9 +280,9 @@ impl Session {
     /// The origin of an access: the low half of the code's address, and the frame of its function.
     pub fn origin(&mut self, code: u32, frame: usize) -> Origin {
         let stack = self.tasks.stack();
-        let caller = if self.options.stacks {
+        let caller = if let Some(depth) = self.sites.depth() {
             let mut frames = [0; sites::DEPTH];
-            let count = sites::walk(frame, stack.low, stack.high, &mut frames);
+            let count = sites::walk(frame, stack.low, stack.high, &mut frames[..depth]);
             self.sites.stack_number(&frames[..count])
         } else {
             let mut caller = [0];
@@ -288,13 +298,21 @@ impl Session {
         let mut frames = [0; 2];
         sites::walk(frame, stack.low, stack.high, &mut frames);
         let code = log::code(frames[0]);
-        if self.options.stacks {
+        if self.sites.depth().is_some() {
             // SAFETY: if there is a frame in the stack, it starts with that of its caller.
             let outer = if frames[0] == 0 { 0 } else { unsafe { *(frame as *const usize) } };
             self.origin(code, outer)
         } else {
             Origin { code, caller: frames[1] as u32 }
         }
+    }
+
+    /// The number of the whole call stack of a call: `frame` is that of the function that was called.
+    pub fn stack_of_call(&mut self, frame: usize) -> u32 {
+        let stack = self.tasks.stack();
+        let mut frames = [0; sites::DEPTH];
+        let count = sites::walk(frame, stack.low, stack.high, &mut frames);
+        self.sites.stack_number(&frames[..count])
     }
 
     /// A task event: ends the strand.
@@ -347,16 +365,16 @@ impl Session {
     }
 
     /// Creates a task that only the end of the program joins: what this thread does is looked at until then.
-    pub fn spawn_detached(&mut self, place: &'static Place<'static>, stack: Stack) -> Handle {
+    pub fn spawn_detached(&mut self, birth: Birth, stack: Stack) -> Handle {
         self.kept = true;
         // Outside of every finish it is as any other.
         let outside = self.innermost_finish() == ROOT;
-        self.spawn(if outside { TaskKind::Async } else { TaskKind::Detached }, place, stack)
+        self.spawn(if outside { TaskKind::Async } else { TaskKind::Detached }, birth, stack)
     }
 
     /// Creates a task and makes it the running one.
     #[inline]
-    pub fn spawn(&mut self, kind: TaskKind, place: &'static Place<'static>, stack: Stack) -> Handle {
+    pub fn spawn(&mut self, kind: TaskKind, birth: Birth, stack: Stack) -> Handle {
         let parent = self.tasks.current();
         let child = TaskId(self.stream.structure().task_count());
         self.event(Event::Spawn { parent, child, kind });
@@ -365,7 +383,11 @@ impl Session {
         {
             self.tasks.collect(remembered);
         }
-        self.tasks.spawn(child, parent, kind, place, stack)
+        // Where it runs there is nobody else: words that were there were those of frames that are gone.
+        if self.options.hygiene.stacks {
+            self.forget_words(stack.low..stack.high);
+        }
+        self.tasks.spawn(child, parent, birth, stack)
     }
 
     /// The running task has ended.
@@ -374,9 +396,13 @@ impl Session {
         let task = self.tasks.current();
         self.end_strand(Event::TaskEnd { task });
         self.sync.task_ended(task);
+        let stack = self.tasks.stack();
         let used = self.tasks.end();
-        if self.options.hygiene.stacks && !used.is_empty() && self.stopped.is_none() {
-            self.erase(used.start, used.len());
+        if self.options.hygiene.stacks && self.stopped.is_none() {
+            self.forget_words(stack.low..stack.high);
+            if !used.is_empty() {
+                self.erase(used.start, used.len());
+            }
         }
     }
 
@@ -385,8 +411,11 @@ impl Session {
     pub fn set_stack(&mut self, task: Handle, high: usize) {
         self.deliver();
         let had = self.tasks.set_stack(task, high);
-        if self.options.hygiene.stacks && !had.is_empty() && self.stopped.is_none() {
-            self.erase(had.start, had.len());
+        if self.options.hygiene.stacks && self.stopped.is_none() {
+            self.forget_words(self.tasks.stack().low..high);
+            if !had.is_empty() {
+                self.erase(had.start, had.len());
+            }
         }
     }
 
@@ -395,6 +424,7 @@ impl Session {
     pub fn resume(&mut self, task: Handle) {
         self.deliver();
         self.tasks.resume(task);
+        self.give_back_lost();
     }
 
     /// The running task sets a promise. The stream hears of a promise when it is set: it may have been made while nothing
@@ -472,7 +502,12 @@ impl Session {
         }
         if self.stream.consumer().races().len() > self.found.known() {
             self.withdraw_owned();
-            self.found.more(self.stream.consumer().races(), &mut self.sites, &self.tasks, &self.image);
+            let races = self.stream.consumer().races();
+            self.found.more(races, &mut self.sites, &self.tasks, &self.image, self.call);
+        }
+        let met = self.stream.consumer().meetings().len();
+        if met > self.found.meetings.len() {
+            self.found.meetings.resize(met, self.call);
         }
         self.deliveries += 1;
         if self.options.max_memory != 0 && self.deliveries.is_multiple_of(1024) {
@@ -497,13 +532,10 @@ impl Session {
         let Ok(bytes) = Bytes::new(start as u64, size as u64) else { return };
         self.deliver();
         if self.owned.forget(start) {
-            return self.sync.freed(start, size);
+            return self.forget_words(start..start.saturating_add(size));
         }
-        let stack = self.tasks.stack();
-        let mut frames = [0; sites::DEPTH];
-        let count = sites::walk(frame, stack.low, stack.high, &mut frames);
-        let site = self.sites.stack_number(&frames[..count]);
-        let site = self.sites.number(Origin::free(site), false);
+        let stack = self.stack_of_call(frame);
+        let site = self.sites.number(Origin::free(stack), false);
         let run =
             |(line, mask)| Run { at: Location { line, mask }, kind: AccessKind::Write, site, atomic: false };
         let (task, stream) = (self.tasks.current(), &mut self.stream);
@@ -519,7 +551,7 @@ impl Session {
             result = self.stream.erase(bytes);
         }
         self.delivered(result);
-        self.sync.freed(start, size);
+        self.forget_words(start..start.saturating_add(size));
     }
 
     /// A block comes into being: what was done to its addresses was done to other memory.

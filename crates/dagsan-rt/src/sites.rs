@@ -2,8 +2,9 @@
 //!
 //! ```text
 //!   Origin     code                       caller
-//!   usual      low half of the address,   low half of the return address of the function: its caller
-//!              the two lowest bits 1 (`log`)
+//!   inlined    low half of the address,   low half of the return address of the function: its caller
+//!   hooks      the two lowest bits 1 (`log`)
+//!   called     the same                   the number of the call stack, up to [`CALLED_DEPTH`]
 //!   stacks=1   the same                   the number of the call stack
 //!   free       twice the number of the    0
 //!              call stack, plus 2
@@ -12,6 +13,9 @@
 //! Call stacks are walked by frame pointers: instrumented code has them, and so has the standard library. A frame is
 //! believed only if it lies in the stack that runs; code in between without frame pointers makes a stack shorter or
 //! skips a frame, and never leads astray.
+//!
+//! Where hooks are called, code is not optimised, and many frames of libraries may lie between an access and the code of
+//! the user. Where they are inlined, most of those frames are inlined too, and the caller is enough in most cases.
 
 use dagsan_core::SiteId;
 use dagsan_findings::Stack;
@@ -19,7 +23,8 @@ use rustc_hash::FxHashMap;
 
 use crate::image::Image;
 use crate::journal::Journal;
-use crate::log::UNKNOWN;
+use crate::log::{LATER, UNKNOWN};
+use crate::uses::Use;
 
 /// Where an access was made. The assembly in `miss` knows the layout; see the module's documentation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -41,8 +46,21 @@ impl Origin {
     }
 }
 
+/// How many frames of a call stack the callers of origins stand for; none if they are the callers alone.
+pub fn depth(whole_stacks: bool) -> Option<usize> {
+    match (whole_stacks, cfg!(feature = "inline-hooks")) {
+        (true, _) => Some(DEPTH),
+        (false, false) => Some(CALLED_DEPTH),
+        (false, true) => None,
+    }
+}
+
 /// At most so many frames of a call stack are kept.
 pub const DEPTH: usize = 64;
+
+/// How many where hooks are called: more than the standard library puts between its caller and an access, and few enough
+/// that calls which differ only far outside are the same place.
+pub const CALLED_DEPTH: usize = 16;
 
 const LATELY: usize = 1024;
 
@@ -50,8 +68,8 @@ const LATELY: usize = 1024;
 #[derive(Debug)]
 pub struct Sites {
     image: Image,
-    /// Are the callers of origins numbers of stacks?
-    whole_stacks: bool,
+    /// If the callers of origins are numbers of stacks: how many frames of these are kept.
+    depth: Option<usize>,
     numbers: FxHashMap<Origin, u32>,
     /// The first one is not known.
     origins: Vec<Origin>,
@@ -60,21 +78,24 @@ pub struct Sites {
     pub journal: Journal,
     stack_numbers: FxHashMap<Box<[usize]>, u32>,
     stacks: Vec<Box<[usize]>>,
+    /// Of the sites of atomic operations.
+    uses: FxHashMap<SiteId, Use>,
 }
 
 impl Sites {
     /// None yet.
-    pub fn new(image: Image, whole_stacks: bool) -> Sites {
+    pub fn new(image: Image, depth: Option<usize>) -> Sites {
         let unknown = Origin { code: 0, caller: 0 };
         Sites {
             image,
-            whole_stacks,
+            depth,
             numbers: FxHashMap::default(),
             origins: vec![unknown],
             lately: Box::new([(unknown, 0); LATELY]),
             journal: Journal::default(),
             stack_numbers: FxHashMap::default(),
             stacks: Vec::new(),
+            uses: FxHashMap::default(),
         }
     }
 
@@ -104,6 +125,21 @@ impl Sites {
         number
     }
 
+    /// The site of an atomic operation. The same code may be several: with and without a use.
+    pub fn number_of_atomic(&mut self, origin: Origin, uses: Use) -> SiteId {
+        let later = if uses == Use::Sets { LATER } else { 0 };
+        let site = self.number(Origin { code: origin.code | later, ..origin }, false);
+        if uses != Use::None {
+            self.uses.insert(site, uses);
+        }
+        site
+    }
+
+    /// What an atomic operation does with values.
+    pub fn use_of(&self, site: SiteId) -> Use {
+        self.uses.get(&site).copied().unwrap_or_default()
+    }
+
     /// Were there several places?
     pub fn is_one_of_several(site: SiteId) -> bool {
         site.number() & 1 != 0
@@ -112,6 +148,11 @@ impl Sites {
     /// The same place, as if there were no others.
     pub fn alone(site: SiteId) -> SiteId {
         SiteId::new(site.number() & !1).unwrap_or(UNKNOWN)
+    }
+
+    /// If the callers of origins are numbers of stacks: how many frames of these are kept.
+    pub fn depth(&self) -> Option<usize> {
+        self.depth
     }
 
     /// The number of a call stack.
@@ -141,14 +182,19 @@ impl Sites {
         }
         let Origin { code, caller } = self.origin(site);
         if self.origin(site).is_free() {
-            return self.relative(&self.stacks[(code / 2 - 1) as usize], true);
+            return self.whole_stack(code / 2 - 1);
         }
         let code = self.image.address(code & !3);
-        if self.whole_stacks {
+        if let Some(depth) = self.depth {
             let callers = &self.stacks[caller as usize];
-            return self.relative(&[&[code], &callers[..]].concat(), true);
+            return self.relative(&[&[code], &callers[..]].concat(), callers.len() < depth);
         }
         self.relative(&[code, self.image.address(caller)], false)
+    }
+
+    /// A call stack by its number, up to the start of its task.
+    pub fn whole_stack(&self, number: u32) -> Stack {
+        self.relative(&self.stacks[number as usize], true)
     }
 
     /// The stack with addresses relative to the image, and without frames that are outside of it.
@@ -201,7 +247,7 @@ mod tests {
 
     #[test]
     fn origins_are_numbered_once() {
-        let mut sites = Sites::new(Image::of_program(), false);
+        let mut sites = Sites::new(Image::of_program(), None);
         let [a, b] = [1, 3].map(|code| Origin { code, caller: 7 });
         let numbers = [a, b, a, b].map(|origin| sites.number(origin, false).number());
         assert_eq!(numbers, [2, 4, 2, 4]);

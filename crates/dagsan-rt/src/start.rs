@@ -9,6 +9,7 @@ use crate::layout;
 use crate::log;
 use crate::options::{Options, VARIABLE};
 use crate::session::{self, Inside};
+use crate::sites;
 use crate::state::{ACTIVE, Shared};
 use crate::threads;
 
@@ -48,7 +49,7 @@ extern "C" fn start() {
         process::exit(0);
     }
     layout::reserve().unwrap_or_else(|error| refuse(&error.to_string()));
-    log::reserve(options.stacks)
+    log::reserve(sites::depth(options.stacks).is_some())
         .unwrap_or_else(|error| refuse(&format!("no memory for the access log: {error}")));
     session::start(options);
     threads::find_stack();

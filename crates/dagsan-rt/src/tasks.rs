@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::panic::Location as Place;
 
-use dagsan_core::{RECENT, Table, TaskId, TaskKind};
+use dagsan_core::{RECENT, Table, TaskId};
 use dagsan_findings as findings;
 use rustc_hash::FxHashSet;
 
@@ -55,9 +55,16 @@ struct Live {
     touched: u64,
 }
 
+/// How a task was created.
+#[derive(Debug, Clone, Copy)]
+pub struct Birth {
+    pub name: findings::TaskKind,
+    pub place: &'static Place<'static>,
+}
+
 /// Where a task comes from, in 16 bytes: there may be millions.
 #[derive(Debug, Clone, Copy)]
-struct Birth {
+struct Parentage {
     parent: u32,
     kind: findings::TaskKind,
     place: &'static Place<'static>,
@@ -73,7 +80,7 @@ pub struct Tasks {
     /// Where the next strand begins, if that is known better than by the stack pointer; else 0.
     below: usize,
     /// The births since the last quiescent point, but for those of tasks that nobody can speak of any more.
-    births: Table<Birth>,
+    births: Table<Parentage>,
     /// What `touched` was when each open scope was opened, and by whom.
     scopes: Vec<(u32, u64)>,
 }
@@ -159,20 +166,9 @@ impl Tasks {
 
     /// `child` is there, and runs. If its stack has no lowest address, it is below the frames of the running task.
     #[inline]
-    pub fn spawn(
-        &mut self,
-        child: TaskId,
-        parent: TaskId,
-        kind: TaskKind,
-        place: &'static Place<'static>,
-        stack: Stack,
-    ) -> Handle {
-        let kind = match kind {
-            TaskKind::Async | TaskKind::Post(_) | TaskKind::Detached => findings::TaskKind::Async,
-            TaskKind::Spawn => findings::TaskKind::Spawn,
-            TaskKind::Future => findings::TaskKind::Future,
-        };
-        self.births.push(Birth { parent: parent.0, kind, place });
+    pub fn spawn(&mut self, child: TaskId, parent: TaskId, birth: Birth, stack: Stack) -> Handle {
+        let Birth { name: kind, place } = birth;
+        self.births.push(Parentage { parent: parent.0, kind, place });
         let running = &mut self.live[self.current as usize];
         running.touched = 0;
         let (low, base) = match stack.low {
@@ -285,16 +281,18 @@ impl Tasks {
         self.live.iter().enumerate().find_map(lives)
     }
 
-    /// Enters the task and its ancestors, to be spoken of.
-    pub fn mention(&self, mut task: u32, into: &mut BTreeMap<u32, findings::Task>) {
+    /// Enters the task and its ancestors, to be spoken of. Returns the eldest but for the main one.
+    pub fn mention(&self, mut task: u32, into: &mut BTreeMap<u32, findings::Task>) -> Option<u32> {
+        let mut eldest = None;
         loop {
             let birth = self.births.get(task);
             let (parent, kind, created) = match birth {
                 Some(birth) => (Some(birth.parent), birth.kind, Some(place(birth.place))),
                 None => (None, findings::TaskKind::Main, None),
             };
-            into.entry(task).or_insert(findings::Task { number: task, parent, kind, created });
-            let Some(parent) = parent else { return };
+            into.entry(task).or_insert(findings::Task { number: task, parent, kind, created, stack: None });
+            let Some(parent) = parent else { return eldest };
+            eldest = Some(task);
             task = parent;
         }
     }
@@ -318,10 +316,10 @@ mod tests {
     #[test]
     fn births_are_kept_for_those_who_are_spoken_of_and_their_ancestors() {
         let mut tasks = Tasks::new();
-        let place = Place::caller();
+        let birth = Birth { name: findings::TaskKind::Async, place: Place::caller() };
         for child in 1..9 {
             let parent = TaskId(child / 2);
-            tasks.spawn(TaskId(child), parent, TaskKind::Async, place, Stack::default());
+            tasks.spawn(TaskId(child), parent, birth, Stack::default());
             tasks.end();
         }
         tasks.live.truncate(1);

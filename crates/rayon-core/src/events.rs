@@ -192,7 +192,7 @@ mod announced {
     }
 
     pub(crate) fn spawn(kind: Kind, place: Place, low: usize, high: usize) -> Task {
-        __dagsan_spawn(kind as u32, place, low, high)
+        __dagsan_spawn(kind as u32 | crate::RUNTIME, place, low, high)
     }
 
     pub(crate) fn schedule_dependent(place: Place, what: Dependence) {

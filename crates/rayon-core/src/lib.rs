@@ -52,5 +52,9 @@ pub use self::scope::{ScopeFifo, in_place_scope_fifo, scope_fifo};
 pub use self::spawn::{spawn, spawn_fifo};
 pub use self::split::FnContext;
 
+/// By what DagSan knows whose tasks these are: added to their kind.
+#[cfg(all(dagsan, not(test)))]
+const RUNTIME: u32 = 0x100;
+
 #[cfg(test)]
 mod tests;

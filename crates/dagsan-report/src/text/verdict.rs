@@ -108,17 +108,22 @@ fn unchecked(report: &Report) -> String {
     if all.is_empty() { String::new() } else { format!("; not checked: {}", all.join(", ")) }
 }
 
-/// What is no race, and decides what tasks do all the same.
+/// What is no race, and may make schedules differ all the same.
 fn depends(report: &Report) -> String {
     let Some(native) = &report.native else { return String::new() };
-    let place = |dependence: &ScheduleDependence| match &dependence.at {
-        Some((file, line, _)) => format!("{} ({} at {file}:{line})", dependence.on, dependence.call),
-        None => format!("{} ({})", dependence.on, dependence.call),
+    let place = |dependence: &ScheduleDependence| {
+        let ScheduleDependence { on, call, at, if_used, .. } = dependence;
+        let at = at.as_ref().map_or(String::new(), |(file, line, _)| format!(" at {file}:{line}"));
+        let if_used = if *if_used { ", if its value is used" } else { "" };
+        format!("on {on} ({call}{at}{if_used})")
     };
     let mut all: Vec<String> = native.schedule.iter().take(SHOWN_LOCATIONS).map(place).collect();
     let more = native.schedule.len() - all.len();
     all.extend((more > 0).then(|| count(more as u64, "more place")));
-    if all.is_empty() { String::new() } else { format!("; determinacy depends on {}", all.join(", ")) }
+    if all.is_empty() {
+        return String::new();
+    }
+    format!("; the result may depend on the schedule: {}", all.join(", "))
 }
 
 fn rejected(diagnostics: &[Diagnostic]) -> String {
@@ -194,8 +199,16 @@ fn conditions(report: &Report) -> Vec<String> {
         if native.atomics {
             conditions.push("that keeps the order of atomic operations".into());
         }
+        if native.lock_order {
+            conditions.push("that keeps the order of sections under locks that depend on each other".into());
+        }
         if native.locks {
             conditions.push("if the sections under locks commute".into());
+        }
+        if native.unlocked_early {
+            conditions.push(
+                "if tasks under a lock that was given back before they were joined had no need of it".into(),
+            );
         }
         conditions.extend(native.split.map(|pieces| match pieces {
             0 => "with parallel iterators cut into single items".into(),

@@ -82,17 +82,18 @@ struct Build {
     config: Config,
     directory: PathBuf,
     color: String,
+    llvm: u32,
 }
 
 impl Build {
     fn new(own: Own, passed: Passed) -> Result<Build> {
-        check_host(passed.target.as_deref())?;
+        let llvm = check_host(passed.target.as_deref())?;
         let directory = directory(&passed)?;
         let config = Config::read();
         config.check_linker()?;
         let color = passed.color.clone().or_else(|| env::var("CARGO_TERM_COLOR").ok());
         let color = color.unwrap_or_else(|| "auto".to_owned());
-        Ok(Build { own, passed, config, directory, color })
+        Ok(Build { own, passed, config, directory, color, llvm })
     }
 
     fn runtime(&self, action: Action) -> Result<Runtime> {
@@ -169,6 +170,7 @@ impl Build {
         Ok(Session {
             action,
             runtime: self.runtime(action)?,
+            llvm: self.llvm,
             wrapper: self.config.wrapper(),
             runner,
             programs: self.directory.join(TARGET),

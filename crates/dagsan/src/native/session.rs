@@ -48,6 +48,8 @@ pub struct Runtime {
 pub struct Session {
     pub action: Action,
     pub runtime: Runtime,
+    /// The version of the compiler's LLVM.
+    pub llvm: u32,
     /// The user's own rustc wrapper.
     pub wrapper: Option<PathBuf>,
     /// The user's own runner, and its arguments.

@@ -52,6 +52,13 @@ const HOOKS: [&str; 7] = [
     "-Cno-vectorize-slp",
 ];
 
+/// For crates that get hooks too: calls stay calls. A function whose last call has become a jump is not in the call stack,
+/// and what it does there would have its place in whoever called it, in the task runtime for instance.
+const CALLS: &str = "-Cllvm-args=-opt-disable=tailcallelim";
+
+/// The oldest LLVM that can leave out a pass.
+const LLVM_WITH_CALLS: u32 = 22;
+
 /// For programs.
 const PROGRAM: [&str; 2] = [
     // The runtime is linked though nobody names it (`force`).
@@ -62,13 +69,13 @@ const PROGRAM: [&str; 2] = [
 
 /// Changes with the flags above: what was built with others is of no use.
 pub fn flags() -> String {
-    [&COMMON[..], &HOOKS, &PROGRAM].concat().join(" ")
+    [&COMMON[..], &HOOKS, &[CALLS], &PROGRAM].concat().join(" ")
 }
 
 /// Runs rustc, or the wrapper that cargo puts before it for crates of the workspace.
 pub fn run(session: &Session, rustc: &OsStr, arguments: &[OsString]) -> Result<u8> {
     let expanded = expanded(arguments)?;
-    let change = Call::read(&expanded).change(&session.runtime);
+    let change = Call::read(&expanded).change(&session.runtime, session.llvm);
     if env::var_os("CARGO_PRIMARY_PACKAGE").is_some() {
         for warning in &change.warnings {
             status::warning(&session.color, warning);
@@ -219,7 +226,7 @@ impl Call {
         self.test || self.is("bin") || self.crate_types.is_empty()
     }
 
-    fn change(&self, runtime: &Runtime) -> Change {
+    fn change(&self, runtime: &Runtime, llvm: u32) -> Change {
         let Some(name) = self.crate_name.as_ref().filter(|_| self.for_target) else {
             return Change::default();
         };
@@ -248,6 +255,7 @@ impl Call {
             ));
         } else if !OURS.contains(&name.as_str()) {
             change.flags.extend(HOOKS.map(OsString::from));
+            change.flags.extend((llvm >= LLVM_WITH_CALLS).then(|| CALLS.into()));
         }
         if self.is_program() {
             self.link_runtime(name, runtime, &mut change);
@@ -286,10 +294,14 @@ mod tests {
     }
 
     fn probe(line: &str) -> Change {
+        probe_with(line, LLVM_WITH_CALLS)
+    }
+
+    fn probe_with(line: &str, llvm: u32) -> Change {
         let arguments: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
         let library = "r/libdagsan_rt.rlib".into();
         let runtime = Runtime { library, directories: vec!["r/deps".into()], rayon: "r/rayon".into() };
-        Call::read(&arguments).change(&runtime)
+        Call::read(&arguments).change(&runtime, llvm)
     }
 
     fn has(change: &Change, flag: &str) -> bool {
@@ -339,6 +351,13 @@ mod tests {
         let test = change("--crate-name a --test src/lib.rs --target x --out-dir o -Cextra-filename=-1");
         assert_eq!(test.mark, Some(("o/a-1.libtest".into(), true)));
         assert!(has(&test, "-Zsanitizer=thread"));
+    }
+
+    #[test]
+    fn calls_stay_calls_where_the_compiler_can_do_it() {
+        let line = "--crate-name a --crate-type lib src/lib.rs --target x --json=artifacts";
+        assert!(has(&probe_with(line, LLVM_WITH_CALLS), CALLS));
+        assert!(!has(&probe_with(line, LLVM_WITH_CALLS - 1), CALLS), "it would refuse the option");
     }
 
     #[test]

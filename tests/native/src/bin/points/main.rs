@@ -29,7 +29,9 @@ macro_rules! points {
 mod accesses;
 mod atomics;
 mod behaviours;
+mod handover;
 mod heap;
+mod lock_words;
 mod locks;
 mod once;
 mod order;
@@ -42,10 +44,12 @@ mod thread_locals;
 type Point = (&'static str, fn());
 
 /// Those with their expectations above them.
-const POINTS: [&[Point]; 9] = [
+const POINTS: [&[Point]; 11] = [
     accesses::POINTS,
     atomics::POINTS,
+    handover::POINTS,
     heap::POINTS,
+    lock_words::POINTS,
     locks::POINTS,
     once::POINTS,
     order::POINTS,

@@ -201,7 +201,7 @@ pub enum TaskKind {
     Future,
     /// rayon: the first closure of a `join`, or a piece of a parallel iterator.
     Join,
-    /// rayon: the body or a job of a scope, or a part of a broadcast; joined by the end of the scope.
+    /// rayon: a job of a scope; joined by the end of the scope.
     Scope,
     /// rayon: a job that nobody joins.
     Detached,

@@ -1,4 +1,4 @@
-//! Random programs as native Rust, against dagsan-task: what `cargo dagsan` checks is compared with the oracle.
+//! Random programs as native Rust, against dagsan-task and rayon: what `cargo dagsan` checks is compared with the oracle.
 //!
 //! ```text
 //!   Program ─ say ─► Said ─┬─ run in the executor's order ─► oracle ─► racy bytes ─ layout ─► racy addresses ─┐
@@ -13,6 +13,7 @@
 //! block (they free all that the program accesses together with it).
 
 mod layout;
+mod nest;
 mod said;
 mod write;
 

@@ -29,12 +29,14 @@ use std::ops::Range;
 use std::time::Instant;
 
 use dagsan_core::{
-    AccessKind, Bytes, Construct, Detector, Error, Event, Location, PromiseId, Run, Span, Stream, TaskId,
-    TaskKind,
+    AccessKind, Bytes, Construct, Detector, Error, Event, Location, PromiseId, Run, ScopeId, Span, Stream,
+    TaskId, TaskKind,
 };
+use dagsan_core::structure::ROOT;
 use dagsan_findings as findings;
 use rustc_hash::FxHashMap;
 
+use crate::events;
 use crate::image::Image;
 use crate::log::{self, Outbox};
 use crate::options::Options;
@@ -71,6 +73,8 @@ pub struct Session {
     pub active: bool,
     /// Scopes of the main task that are open; the session is given back with the last.
     depth: u32,
+    /// Is it kept, because of a task that only the end of the program joins?
+    kept: bool,
     /// The call stack of the first of these.
     call: Option<u32>,
     spans: Vec<Span>,
@@ -169,22 +173,32 @@ pub fn last<R>(by_force: bool, action: impl FnOnce(&mut Session) -> R) -> Option
     unsafe { (*SESSION.0.get()).as_mut() }.map(action)
 }
 
-/// Adopts the session for this thread's tasks, if nobody has it.
+thread_local! {
+    /// Scopes of this thread that are open and not checked. What is in them is not checked either, whoever has the
+    /// session meanwhile: tasks that began outside of a check may still run.
+    static PASSED_BY: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Adopts the session for this thread's tasks. Not if somebody has it, or if the thread is in the middle of something.
 #[cold]
-fn adopt() {
-    if threads::claim(this_thread()) {
-        let stack = threads::stack();
-        with(|session| {
-            threads::is_checked();
-            session.adopted(stack);
-        });
+pub fn adopt() -> bool {
+    if PASSED_BY.get() > 0 || !threads::claim(this_thread()) {
+        PASSED_BY.set(PASSED_BY.get() + 1);
+        return false;
     }
+    events::context_is_the_runtimes();
+    let stack = threads::stack();
+    with(|session| {
+        threads::is_checked();
+        session.adopted(stack);
+    });
+    true
 }
 
 /// A scope opens: the session may have to be adopted for it.
 pub fn open_scope(frame: usize, event: impl FnOnce(TaskId) -> Event) {
-    if !is_owner() {
-        adopt();
+    if !is_owner() && !adopt() {
+        return;
     }
     called(frame, |session| {
         let task = session.tasks.current();
@@ -201,6 +215,9 @@ pub fn open_scope(frame: usize, event: impl FnOnce(TaskId) -> Event) {
 
 /// A scope closes; with the outermost one the session is given back.
 pub fn close_scope(frame: usize, event: impl FnOnce(TaskId) -> Event) {
+    if !is_owner() {
+        return PASSED_BY.set(PASSED_BY.get().saturating_sub(1));
+    }
     let over = called(frame, |session| {
         let task = session.tasks.current();
         session.event(event(task));
@@ -208,10 +225,11 @@ pub fn close_scope(frame: usize, event: impl FnOnce(TaskId) -> Event) {
         if task == TaskId::MAIN {
             session.depth -= 1;
         }
-        if session.depth == 0 {
+        let over = session.depth == 0 && !session.kept;
+        if over {
             session.leave_workers();
         }
-        session.depth == 0
+        over
     });
     if over == Some(true) {
         threads::give_back();
@@ -244,6 +262,7 @@ impl Session {
             owned: Owned::default(),
             active: false,
             depth: 0,
+            kept: false,
             call: None,
             spans: Vec::new(),
             deliveries: 0,
@@ -332,6 +351,27 @@ impl Session {
         self.active = active;
     }
 
+    /// Is the running task in a scope?
+    pub fn in_scope(&self) -> bool {
+        self.depth > 0 || self.tasks.current() != TaskId::MAIN
+    }
+
+    /// The innermost finish around the running task. Once nothing is checked any more, nobody knows.
+    pub fn innermost_finish(&self) -> ScopeId {
+        if self.stopped.is_some() {
+            return ROOT;
+        }
+        self.stream.structure().innermost_finish(self.tasks.current())
+    }
+
+    /// Creates a task that only the end of the program joins: what this thread does is looked at until then.
+    pub fn spawn_detached(&mut self, birth: Birth, stack: Stack) -> Handle {
+        self.kept = true;
+        // Outside of every finish it is as any other.
+        let outside = self.innermost_finish() == ROOT;
+        self.spawn(if outside { TaskKind::Async } else { TaskKind::Detached }, birth, stack)
+    }
+
     /// Creates a task and makes it the running one.
     #[inline]
     pub fn spawn(&mut self, kind: TaskKind, birth: Birth, stack: Stack) -> Handle {
@@ -368,11 +408,11 @@ impl Session {
 
     /// `task` will run where the running one has had frames since the other was started. That they used the same
     /// addresses means nothing.
-    pub fn set_stack(&mut self, task: Handle, stack: Stack) {
+    pub fn set_stack(&mut self, task: Handle, high: usize) {
         self.deliver();
-        let had = self.tasks.set_stack(task, stack);
+        let had = self.tasks.set_stack(task, high);
         if self.options.hygiene.stacks && self.stopped.is_none() {
-            self.forget_words(stack.low..stack.high);
+            self.forget_words(self.tasks.stack().low..high);
             if !had.is_empty() {
                 self.erase(had.start, had.len());
             }

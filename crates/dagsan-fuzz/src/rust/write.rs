@@ -11,6 +11,7 @@ use std::{fs, io};
 
 use dagsan_core::{AccessKind, Bytes, LockMode};
 
+use super::nest::{Form, Nest, is_procedure};
 use super::{Layout, Region, Said};
 use crate::program::{Program, Stmt};
 
@@ -33,7 +34,7 @@ fn main() -> std::process::ExitCode {
 pub fn write_batch(directory: &Path, task: &Path, programs: &[(&Said, &Layout)]) -> io::Result<()> {
     let manifest = format!(
         "[package]\nname = \"batch\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n\
-         [dependencies]\ndagsan-task = {{ path = {:?} }}\n\n[workspace]\n",
+         [dependencies]\ndagsan-task = {{ path = {:?} }}\nrayon = \"1\"\n\n[workspace]\n",
         task.display().to_string(),
     );
     fs::create_dir_all(directory.join("src"))?;
@@ -83,8 +84,9 @@ fn rust(programs: &[(&Said, &Layout)]) -> String {
             Stmt::Lock(name, LockMode::Shared) => Some(*name),
             _ => None,
         });
+        let nest = Nest::of(said);
         let mut writer =
-            Writer { number, layout, shared: shared.collect(), bodies: Vec::new(), text: &mut text };
+            Writer { number, layout, nest, shared: shared.collect(), bodies: Vec::new(), text: &mut text };
         writer.program(&said.program);
     }
     text
@@ -116,15 +118,6 @@ impl Sizes {
     }
 }
 
-/// Does the body, as that of a task, spawn or sync?
-fn is_procedure(body: &[Stmt]) -> bool {
-    body.iter().any(|stmt| match stmt {
-        Stmt::Spawn(_) | Stmt::Sync => true,
-        Stmt::Finish(inner) => is_procedure(inner),
-        _ => false,
-    })
-}
-
 /// A function that is the body of a task.
 struct Task {
     name: String,
@@ -149,6 +142,7 @@ struct Pending<'p> {
 struct Writer<'p, 't> {
     number: usize,
     layout: &'p Layout,
+    nest: Nest,
     /// The locks that are also held in shared mode.
     shared: BTreeSet<u32>,
     bodies: Vec<Pending<'p>>,
@@ -164,9 +158,7 @@ impl<'p> Writer<'p, '_> {
             let (name, body, procedure) = (name.clone(), *body, *procedure);
             let parameter = if procedure { "p: &Procedure" } else { "" };
             _ = writeln!(self.text, "\nfn {name}(m: &'static Memory, s: Scope, {parameter}) {{");
-            for (at, stmt) in body.iter().enumerate() {
-                self.stmt(stmt, body.get(at + 1), procedure);
-            }
+            self.body(body, procedure);
             _ = writeln!(self.text, "}}");
             next += 1;
         }
@@ -184,6 +176,24 @@ impl<'p> Writer<'p, '_> {
         Task { name: self.function(body, procedure), procedure }.value()
     }
 
+    fn body(&mut self, mut body: &'p [Stmt], procedure: bool) {
+        while let Some((stmt, mut rest)) = body.split_first() {
+            let half = match stmt {
+                Stmt::Spawn(spawned) => self.nest.join(spawned, rest).map(|half| (spawned, half)),
+                _ => None,
+            };
+            if let Some((spawned, half)) = half {
+                let second;
+                (second, rest) = rest.split_at(half);
+                let (first, second) = (self.task(spawned), self.function(second, true));
+                _ = writeln!(self.text, "    m.join(s, p, {first}, {second});");
+            } else {
+                self.stmt(stmt, rest.first(), procedure);
+            }
+            body = rest;
+        }
+    }
+
     fn stmt(&mut self, stmt: &'p Stmt, next: Option<&Stmt>, procedure: bool) {
         let line = match stmt {
             Stmt::Read { bytes, site } => self.access("read", *bytes, site.number()),
@@ -199,8 +209,16 @@ impl<'p> Writer<'p, '_> {
             Stmt::Async(body) => format!("m.spawn_async(s, {})", self.task(body)),
             Stmt::Future(name, body) => format!("m.future(s, {name}, {})", self.task(body)),
             Stmt::Spawn(body) => format!("m.spawn(s, p, {})", self.task(body)),
-            Stmt::Finish(body) if procedure => format!("m.finish_in(p, {})", self.function(body, true)),
-            Stmt::Finish(body) => format!("m.finish({})", self.function(body, false)),
+            Stmt::Finish(body) => {
+                let name = match self.nest.finish(body) {
+                    Form::Task => "finish",
+                    Form::AtOnce => "scope_elsewhere",
+                    Form::Late => "scope",
+                };
+                let body = self.function(body, procedure);
+                if procedure { format!("m.{name}_in(p, {body})") } else { format!("m.{name}({body})") }
+            }
+            Stmt::Detached(body) => format!("m.detach({})", self.task(body)),
             Stmt::Call(body) => format!("m.call(s, {})", self.function(body, true)),
             Stmt::Isolated(body) => format!("m.isolated(s, {})", self.function(body, false)),
             Stmt::Sync => "p.sync()".to_owned(),
@@ -220,7 +238,7 @@ impl<'p> Writer<'p, '_> {
                 format!("m.acquire_update({name})")
             }
             Stmt::Acquire(name) => format!("m.load({name})"),
-            Stmt::Post(..) | Stmt::Await(_) | Stmt::Ewait(_) | Stmt::Detached(_) => return,
+            Stmt::Post(..) | Stmt::Await(_) | Stmt::Ewait(_) => return,
         };
         _ = writeln!(self.text, "    {line};");
     }

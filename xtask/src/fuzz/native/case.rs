@@ -47,17 +47,20 @@ impl Case {
             confuse_promises(&mut program, &mut rng);
         }
         let structured = !class.constructs().contains(&Construct::GeneralFuture);
-        let mut case = Case::new(format!("seed {seed}"), Some(seed), say(&program, structured))?;
+        // Three in four have rayon in them.
+        let nest = if rng.u32(0..4) == 0 { 0 } else { rng.u64(1..) };
+        let mut case = Case::new(format!("seed {seed}"), Some(seed), say(&program, structured, nest))?;
         case.runs.retain(|run| engine.is_none_or(|engine| engine.name == run.engine.name));
         case.runs = rng.choice(&case.runs).into_iter().copied().collect();
         Ok(case)
     }
 
-    /// A program that is kept in a file, as it was said or as it was generated, to be run in all ways.
-    pub fn kept(path: &Path, is_said: bool, engine: Option<&'static Engine>) -> Result<Case> {
+    /// A program that is kept in a file, as it was said or as it was generated, to be run in all ways. `nest` says which
+    /// constructs are written with rayon.
+    pub fn kept(path: &Path, is_said: bool, nest: u64, engine: Option<&'static Engine>) -> Result<Case> {
         let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         let program = Program::parse(&text).with_context(|| path.display().to_string())?;
-        let mut case = Case::new(path.display().to_string(), None, say(&program, is_said))?;
+        let mut case = Case::new(path.display().to_string(), None, say(&program, is_said, nest))?;
         case.runs.retain(|run| engine.is_none_or(|engine| engine.name == run.engine.name));
         Ok(case)
     }
@@ -69,9 +72,12 @@ impl Case {
         let uses = said.constructs();
         // Whoever knows locks, or atomics, knows atomic accesses.
         let atomic = said.program.walk().any(|stmt| matches!(stmt, Stmt::Atomic { .. }));
+        let depth_first = said.is_depth_first();
         let supports = |engine: &&Engine| {
             let knows_accesses = engine.supports(Construct::Lock) || engine.supports(Construct::Atomic);
-            uses.iter().all(|&construct| engine.supports(construct)) && (knows_accesses || !atomic)
+            uses.iter().all(|&construct| engine.supports(construct))
+                && (knows_accesses || !atomic)
+                && (depth_first || !engine.depth_first)
         };
         // The handles of futures, and the report of a deadlock, are counted by atomics. Tasks share the report without any
         // other order, so that the atomics must be heeded there.

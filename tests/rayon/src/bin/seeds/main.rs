@@ -18,6 +18,7 @@ mod caches;
 mod disjoint;
 mod exits;
 mod locks;
+mod nests;
 mod reductions;
 mod scopes;
 mod scratch;
@@ -28,12 +29,13 @@ mod workers;
 /// A name, and what it runs.
 type Seed = (&'static str, fn());
 
-const SEEDS: [&[Seed]; 10] = [
+const SEEDS: [&[Seed]; 11] = [
     aliases::SEEDS,
     caches::SEEDS,
     disjoint::SEEDS,
     exits::SEEDS,
     locks::SEEDS,
+    nests::SEEDS,
     reductions::SEEDS,
     scopes::SEEDS,
     scratch::SEEDS,

@@ -6,7 +6,7 @@
 //! may be.
 
 use crate::state::{ACTIVE, Shared, is_owner};
-use crate::sync::Done;
+use crate::sync::{Change, Done};
 
 /// How an atomic operation lets the order of operations show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -31,6 +31,8 @@ impl Use {
             Done::Load { .. } => Use::Value,
             Done::Store { new } if before == Some(new) => Use::None,
             Done::Store { .. } => Use::Sets,
+            // Whether it was done is a value too.
+            Done::Update { change: Change::CompareExchange, .. } => Use::Value,
             Done::Update { .. } if announced => Use::Value,
             Done::Update { .. } if PASS.get() => Use::None,
             Done::Update { .. } => Use::PerhapsValue,

@@ -93,12 +93,11 @@ impl Reader<'_> {
             (None, Some(call)) => called(&self.stack(call)?),
             (None, None) => None,
         };
-        let (operation, at) = match call {
-            Some((operation, at)) => (operation, Some(at)),
+        let (call, at) = match call {
+            Some((call, at)) => (call, Some(at)),
             None => ("a parallel iterator".to_owned(), None),
         };
-        let (on, count) = (choice(&operation), found.count);
-        let call = if at.is_some() { format!("`{operation}`") } else { operation };
+        let (on, count) = (choice(call.trim_matches('`')), found.count);
         Ok(Some(ScheduleDependence { on, call, at, if_used: false, other: None, count }))
     }
 }
@@ -107,13 +106,18 @@ impl Reader<'_> {
 fn called(stack: &[Frame]) -> Option<(String, (String, u32, u32))> {
     let at = stack.iter().position(|frame| frame.at.is_some() && !frame.library)?;
     let called = stack[..at].last()?;
-    let (file, ..) = called.at.as_ref()?;
-    is_rayons(file).then_some(())?;
-    Some((method(&called.function).to_owned(), stack[at].at.clone()?))
+    let (file, ..) = called.at.as_ref().filter(|(file, ..)| is_rayons(file))?;
+    let name = format!("`{}`", method(&called.function));
+    // A `join`, or whatever else is no iterator: that is somewhere inside.
+    let name = if file.contains(RAYON_CORE) { format!("a parallel iterator under {name}") } else { name };
+    Some((name, stack[at].at.clone()?))
 }
 
+/// Where our rayon-core is.
+const RAYON_CORE: &str = "/crates/rayon-core/src/";
+
 fn is_rayons(file: &str) -> bool {
-    file.contains("/rayon-1.") || file.contains("/crates/rayon-core/src/")
+    file.contains("/rayon-1.") || file.contains(RAYON_CORE)
 }
 
 /// What an operation of rayon is free to choose.

@@ -15,6 +15,9 @@
 //! // expect heap=0: race                  the same with DAGSAN_OPTIONS
 //! ```
 //!
+//! Where it matters, `// result: depends` or `// result: the same` follows: may the result depend on the schedule, without
+//! a race? Then the lines by which it does have `// depends`.
+//!
 //! The first accesses of its races are on the lines with `// race (1)`, the second ones on those with `// race (2)`.
 
 use std::process::ExitCode;
@@ -35,7 +38,9 @@ mod lock_words;
 mod locks;
 mod once;
 mod order;
+mod places;
 mod ranges;
+mod schedules;
 mod shared;
 mod stacks;
 mod thread_locals;
@@ -44,7 +49,7 @@ mod thread_locals;
 type Point = (&'static str, fn());
 
 /// Those with their expectations above them.
-const POINTS: [&[Point]; 11] = [
+const POINTS: [&[Point]; 13] = [
     accesses::POINTS,
     atomics::POINTS,
     handover::POINTS,
@@ -53,7 +58,9 @@ const POINTS: [&[Point]; 11] = [
     locks::POINTS,
     once::POINTS,
     order::POINTS,
+    places::POINTS,
     ranges::POINTS,
+    schedules::POINTS,
     stacks::POINTS,
     thread_locals::POINTS,
 ];

@@ -17,6 +17,7 @@ mod aliases;
 mod caches;
 mod disjoint;
 mod exits;
+mod libraries;
 mod locks;
 mod nests;
 mod reductions;
@@ -29,11 +30,12 @@ mod workers;
 /// A name, and what it runs.
 type Seed = (&'static str, fn());
 
-const SEEDS: [&[Seed]; 11] = [
+const SEEDS: [&[Seed]; 12] = [
     aliases::SEEDS,
     caches::SEEDS,
     disjoint::SEEDS,
     exits::SEEDS,
+    libraries::SEEDS,
     locks::SEEDS,
     nests::SEEDS,
     reductions::SEEDS,

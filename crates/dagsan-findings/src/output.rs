@@ -40,8 +40,11 @@ pub fn append(path: &Path, text: &[u8]) -> io::Result<()> {
     let mut file = match look(path)? {
         There::File(_) => {
             let mut options = OpenOptions::new();
-            let file =
-                options.append(true).create(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
+            let file = options
+                .append(true)
+                .create(true)
+                .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+                .open(path)?;
             trust(path, &file.metadata()?)?;
             file
         }
@@ -91,7 +94,8 @@ fn trust(path: &Path, there: &Metadata) -> io::Result<()> {
     if is_trusted(user, (directory.uid(), directory.mode()), there.uid()) {
         return Ok(());
     }
-    let why = "it belongs to another user, in a directory that others may write: remove it, or take another name";
+    let why =
+        "it belongs to another user, in a directory that others may write: remove it, or take another name";
     Err(io::Error::new(ErrorKind::PermissionDenied, why))
 }
 

@@ -11,7 +11,7 @@ use dagsan_findings::{self as findings, ScheduleDependence, ScheduleDependent};
 
 use crate::owned;
 use crate::session::{self, Inside, close_scope, open_scope};
-use crate::start::frame;
+use crate::start::{self, frame};
 use crate::tasks::{self, Handle, Stack};
 
 /// The running task opens a finish.
@@ -146,7 +146,9 @@ pub extern "C" fn __dagsan_set_stack(task: Handle, low: usize, high: usize) {
 /// that is.
 #[unsafe(no_mangle)]
 pub extern "C" fn __dagsan_runtime_variable(start: usize, size: usize) {
-    if let Some(inside) = Inside::enter() {
+    if start::is_on()
+        && let Some(inside) = Inside::enter()
+    {
         owned::is_runtimes(start, size, &inside);
     }
 }

@@ -23,14 +23,14 @@
 //! what it holds now counts as released.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 
 use dagsan_core::{AccessKind, Bytes, Event, Location, LockId, LockMode, Run, Span, SyncId, TaskId};
 use rustc_hash::FxHashSet;
 
+use crate::image::Image;
 use crate::log::Outbox;
 use crate::options::Hygiene;
+use crate::peek::peek;
 use crate::session::Session;
 use crate::sites::{Origin, Sites};
 
@@ -221,10 +221,12 @@ impl Sync {
     }
 
     /// A word that the task watches and that code without hooks has changed since it was seen.
-    fn changed(&mut self, task: TaskId) -> Option<usize> {
-        self.watched.iter().find_map(|&(by, address)| {
+    /// What it is now.
+    fn changed(&mut self, task: TaskId, image: &Image) -> Option<(usize, u64)> {
+        self.watched.iter().filter(|(by, _)| *by == task).find_map(|&(_, address)| {
             let word = self.words.get(&address)?;
-            (by == task && peek(address, word.bytes) != word.last).then_some(address)
+            let now = peek(address, word.bytes, image)?;
+            (now != word.last).then_some((address, now))
         })
     }
 
@@ -234,20 +236,6 @@ impl Sync {
                 list.pop_front();
             }
             list.push_back(entry);
-        }
-    }
-}
-
-/// The value of a word, which is alive: it was used atomically, and has not been freed since.
-fn peek(address: usize, bytes: usize) -> u64 {
-    // SAFETY: see above; these are atomics of the program, aligned to their size.
-    unsafe {
-        match bytes {
-            1 => AtomicU8::from_ptr(address as *mut u8).load(Relaxed).into(),
-            2 => AtomicU16::from_ptr(address as *mut u16).load(Relaxed).into(),
-            4 => AtomicU32::from_ptr(address as *mut u32).load(Relaxed).into(),
-            // Of sixteen bytes the first eight: those that the operations tell of.
-            _ => AtomicU64::from_ptr(address as *mut u64).load(Relaxed),
         }
     }
 }
@@ -399,9 +387,9 @@ impl Session {
         self.sync.fenced = None;
         if !self.sync.watched.is_empty() {
             let task = self.tasks.current();
-            while let Some(address) = self.sync.changed(task) {
+            while let Some((address, now)) = self.sync.changed(task, &self.image) {
                 let Some(word) = self.sync.words.get_mut(&address) else { return };
-                word.last = peek(address, word.bytes);
+                word.last = now;
                 word.released = None;
                 self.release(address, false, task);
             }

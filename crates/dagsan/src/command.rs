@@ -98,7 +98,8 @@ fn write_graph(file: &GraphFile, picture: &Picture) -> Result<()> {
         GraphKind::Json => graph::json(picture)?,
         GraphKind::Svg => graph::svg(picture)?,
     };
-    output::write(&file.path, text.as_bytes()).with_context(|| format!("cannot write {}", file.path.display()))
+    output::write(&file.path, text.as_bytes())
+        .with_context(|| format!("cannot write {}", file.path.display()))
 }
 
 /// The word for a verdict, said of several programs.

@@ -27,6 +27,7 @@ macro_rules! points {
 }
 
 mod accesses;
+mod allocator;
 mod atomics;
 mod behaviours;
 mod heap;
@@ -42,8 +43,9 @@ mod thread_locals;
 type Point = (&'static str, fn());
 
 /// Those with their expectations above them.
-const POINTS: [&[Point]; 9] = [
+const POINTS: [&[Point]; 10] = [
     accesses::POINTS,
+    allocator::POINTS,
     atomics::POINTS,
     heap::POINTS,
     locks::POINTS,

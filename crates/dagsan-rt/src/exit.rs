@@ -109,10 +109,35 @@ fn cut_off(cause: Cause) -> Option<i32> {
             return None;
         }
     }
+    limit_time();
     let mut report = Report { cause, code: None };
     // SAFETY: this thread has just begun to use the reserve.
     unsafe { reserve::on_stack(report_cut_off, (&raw mut report).cast()) };
     report.code
+}
+
+/// So many seconds are enough for a report. An allocator of the program's that was aborted in its middle, and that the
+/// runtime allocates with too, may never come back.
+const ENOUGH: u32 = 10;
+
+/// Ends the process if the report does not.
+fn limit_time() {
+    // SAFETY: plain calls; the handler has the right type.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = takes_too_long as *const () as usize;
+        libc::sigaction(libc::SIGALRM, &raw const action, std::ptr::null_mut());
+        let mut signals: libc::sigset_t = std::mem::zeroed();
+        libc::sigaddset(&raw mut signals, libc::SIGALRM);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const signals, std::ptr::null_mut());
+        libc::alarm(ENOUGH);
+    }
+}
+
+extern "C" fn takes_too_long(_: c_int) {
+    say("dagsan: the report does not come to its end: what was found is not reported\n");
+    // SAFETY: a plain call.
+    unsafe { libc::_exit(1) }
 }
 
 extern "C" fn report_cut_off(report: *mut c_void) {
@@ -128,7 +153,7 @@ extern "C" fn report_cut_off(report: *mut c_void) {
 
 /// Writes the findings. The exit code, if it is not to be the program's own.
 fn finish(end: End) -> Option<i32> {
-    let session = match session::last() {
+    let (session, memory) = match session::last() {
         Last::Whole(session) => {
             // What the running strand has done takes memory to find out about.
             if !matches!(end, End::OutOfMemory(_)) {
@@ -138,9 +163,11 @@ fn finish(end: End) -> Option<i32> {
                 }
                 session.delivered(Ok(()));
             }
-            &*session
+            let memory = session.stream.consumer().memory();
+            (&*session, memory)
         }
-        Last::Interrupted(session) => session,
+        // How much memory there is would be asked of parts that may be locked.
+        Last::Interrupted(session) => (session, (0, 0)),
         Last::Busy => {
             say(
                 "dagsan: the thread that runs the tasks does not leave the runtime: what was found is not reported\n",
@@ -148,7 +175,7 @@ fn finish(end: End) -> Option<i32> {
             return None;
         }
     };
-    let findings = findings(session, end);
+    let findings = findings(session, end, memory);
     let code = (!findings.races.is_empty()).then_some(session.options.exitcode);
     tell(session, &findings);
     code
@@ -174,7 +201,7 @@ fn tell(session: &Session, findings: &Findings) {
     }
 }
 
-fn findings(session: &Session, end: End) -> Findings {
+fn findings(session: &Session, end: End, (order_memory, access_memory): (usize, usize)) -> Findings {
     let detector = session.stream.consumer();
     let mut stacks = Stacks::default();
     let mut races = Vec::new();
@@ -221,7 +248,6 @@ fn findings(session: &Session, end: End) -> Findings {
     }));
     let end = session.stopped.clone().or_else(|| session.deadlock.clone()).unwrap_or(end);
     let stats = detector.stats();
-    let (order_memory, access_memory) = detector.memory();
     Findings {
         version: VERSION,
         process: process(),

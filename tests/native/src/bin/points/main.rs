@@ -30,6 +30,7 @@ mod accesses;
 mod allocator;
 mod atomics;
 mod behaviours;
+mod ends;
 mod heap;
 mod locks;
 mod once;
@@ -65,7 +66,8 @@ fn main() -> ExitCode {
         POINTS.into_iter().flatten().for_each(|(name, _)| println!("{name}"));
         return ExitCode::SUCCESS;
     }
-    match POINTS.into_iter().flatten().chain(behaviours::BEHAVIOURS).find(|(name, _)| *name == wanted) {
+    let behaviours = behaviours::BEHAVIOURS.iter().chain(ends::BEHAVIOURS);
+    match POINTS.into_iter().flatten().chain(behaviours).find(|(name, _)| *name == wanted) {
         Some((_, run)) => {
             run();
             ExitCode::SUCCESS

@@ -51,6 +51,8 @@ static START: extern "C" fn() = start;
 #[cfg_attr(test, expect(dead_code))]
 extern "C" fn start() {
     let Some(_inside) = Inside::enter() else { return };
+    // First of all: what is allocated may come from an allocator of the program's, which has hooks.
+    layout::reserve().unwrap_or_else(|error| refuse(&error.to_string()));
     let text = std::env::var(VARIABLE).unwrap_or_default();
     let mut options = Options::parse(&text).unwrap_or_else(|error| refuse(&error.to_string()));
     // Now: at the end, another thread may be changing the variables.
@@ -59,7 +61,6 @@ extern "C" fn start() {
         exit::say(&Options::describe());
         process::exit(0);
     }
-    layout::reserve().unwrap_or_else(|error| refuse(&error.to_string()));
     log::reserve(options.stacks)
         .unwrap_or_else(|error| refuse(&format!("no memory for the access log: {error}")));
     session::start(options);

@@ -104,11 +104,10 @@ fn run_failing(directory: &Directory, name: &str, fail: &str) -> (Ran, Option<Fi
     let file = directory.file("findings.json");
     // From the run before.
     let _ = std::fs::remove_file(&file);
-    let mut command = Command::new("env");
+    // For the program alone, not for what limits its time.
+    let mut command = limited("env");
     command.arg(format!("LD_PRELOAD={}", FAILING.display())).arg(&*POINTS).arg(name);
-    let mut limited = limited("env");
-    limited.args(command.get_args()).current_dir(&directory.0).env(FINDINGS_FILE, &file).env("FAIL", fail);
-    let ran = run(&mut limited);
+    let ran = run(command.current_dir(&directory.0).env(FINDINGS_FILE, &file).env("FAIL", fail));
     let found = file.exists().then(|| Findings::read(&file).unwrap());
     (ran, found)
 }
@@ -134,7 +133,7 @@ fn is_clear(ran: &Ran, found: Option<&Findings>) -> bool {
 /// Each allocation of a small program in turn, by itself or with all that follow; or the allocator aborts there.
 fn every_allocation_fails(mode: &str) {
     let directory = Directory::new(&format!("failing-{mode}"));
-    let (mut ends, mut last_races) = (0, 0);
+    let (mut reports, mut races) = (0, 0);
     for number in 1.. {
         let (ran, found) = run_failing(&directory, "some_of_everything", &format!("{mode}:{number}"));
         assert!(
@@ -145,14 +144,11 @@ fn every_allocation_fails(mode: &str) {
         if !ran.stderr.contains("failing: ") {
             break;
         }
-        if let Some(found) = found {
-            ends += 1;
-            // Once it is found, it stays found.
-            assert!(found.races.len() >= last_races || found.end == End::Exited, "{mode}:{number}");
-            last_races = found.races.len();
-        }
+        reports += usize::from(found.is_some());
+        races += found.map_or(0, |found| found.races.len());
     }
-    assert!(ends > 100 && last_races == 1, "{ends} reports");
+    // Many allocations come after the race.
+    assert!(reports > 100 && races > 100, "{reports} reports, {races} races");
 }
 
 #[test]

@@ -37,7 +37,7 @@ static WORD: Shared<u64> = Shared::new(0);
 
 fn race(scope: &Scope<'_>) {
     spawn!(scope, store!(WORD, 1));
-    spawn!(scope, store!(WORD, 2));
+    spawn!(scope, load!(WORD));
 }
 
 /// A race, and then a little of all that needs memory. Says when it begins, without needing some.

@@ -8,9 +8,10 @@
 //! looked up in the executable, and are the same in every run.
 
 mod json;
+pub mod output;
 
+use std::io;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
 
@@ -352,11 +353,8 @@ pub enum Error {
 impl Findings {
     /// Writes the file, whole or not at all: another process may be waiting for it.
     pub fn write(&self, path: &Path) -> Result<(), Error> {
-        let file = |error| Error::File { path: path.to_owned(), error };
         let text = json::to_string(self)?;
-        let partial = path.with_extension(format!("{}.partial", std::process::id()));
-        fs::write(&partial, text).map_err(file)?;
-        fs::rename(&partial, path).map_err(file)
+        output::write(path, text.as_bytes()).map_err(|error| Error::File { path: path.to_owned(), error })
     }
 
     /// Reads the file.
@@ -367,7 +365,7 @@ impl Findings {
         struct Head {
             version: u32,
         }
-        let text = fs::read(path).map_err(|error| Error::File { path: path.to_owned(), error })?;
+        let text = std::fs::read(path).map_err(|error| Error::File { path: path.to_owned(), error })?;
         let format = |error| Error::Format { path: path.to_owned(), error };
         let Head { version } = serde_json::from_slice(&text).map_err(format)?;
         if version != VERSION {

@@ -16,7 +16,7 @@ use dagsan_findings::{self as findings, ScheduleDependence, ScheduleDependent};
 
 use crate::owned;
 use crate::session::{self, Inside, adopt, close_scope, open_scope};
-use crate::start::frame;
+use crate::start::{self, frame};
 use crate::state::is_owner;
 use crate::tasks::{self, Birth, Handle, Stack};
 use crate::threads;
@@ -91,7 +91,8 @@ thread_local! {
 /// That the context leads to memory says nothing about whose that is.
 pub fn context_is_the_runtimes() {
     if let Some(inside) = Inside::enter() {
-        CONTEXT.with(|context| owned::is_runtimes(ptr::from_ref(context).addr(), size_of_val(context), &inside));
+        CONTEXT
+            .with(|context| owned::is_runtimes(ptr::from_ref(context).addr(), size_of_val(context), &inside));
     }
 }
 
@@ -215,7 +216,9 @@ pub extern "C" fn __dagsan_set_stack(task: Handle, high: usize) {
 /// that is.
 #[unsafe(no_mangle)]
 pub extern "C" fn __dagsan_runtime_variable(start: usize, size: usize) {
-    if let Some(inside) = Inside::enter() {
+    if start::is_on()
+        && let Some(inside) = Inside::enter()
+    {
         owned::is_runtimes(start, size, &inside);
     }
 }

@@ -5,7 +5,7 @@
 //! the result is looked at is known to the compiler only: DagSan's own pass says so before the operation. Without it, it
 //! may be.
 
-use crate::state::{ACTIVE, Shared, is_owner};
+use crate::state::{ACTIVE, Flag, is_owner};
 use crate::sync::{Change, Done};
 
 /// How an atomic operation lets the order of operations show.
@@ -41,10 +41,10 @@ impl Use {
 }
 
 /// Was the program compiled with DagSan's own pass?
-static PASS: Shared<bool> = Shared::new(false);
+static PASS: Flag = Flag::new();
 
 /// Will the value of the next read-modify-write be used?
-static IS_USED: Shared<bool> = Shared::new(false);
+static IS_USED: Flag = Flag::new();
 
 /// The program's objects were compiled with DagSan's own pass, which tells whether values are used.
 #[unsafe(no_mangle)]

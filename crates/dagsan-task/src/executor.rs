@@ -480,8 +480,7 @@ pub(crate) unsafe fn start(
         let joins = [spawner, parent.finish.get()].map(|join| join.map(|join| unsafe { join.as_ref() }));
         let innermost = events::innermost_finish();
         let stray = !joins.iter().flatten().any(|join| join.number.get() == innermost);
-        let (kind, ends) =
-            if stray { (Kind::Outer, Some(events::promise_new())) } else { (kind, None) };
+        let (kind, ends) = if stray { (Kind::Outer, Some(events::promise_new())) } else { (kind, None) };
         for join in joins.into_iter().flatten() {
             join.running.set(join.running.get() + 1);
             // Means nothing to a finish.

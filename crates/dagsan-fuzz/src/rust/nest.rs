@@ -161,7 +161,11 @@ mod tests {
             Nest::of(&said).finish(body)
         });
         let mut seen = Vec::new();
-        forms.for_each(|form| if !seen.contains(&form) { seen.push(form) });
+        forms.for_each(|form| {
+            if !seen.contains(&form) {
+                seen.push(form)
+            }
+        });
         seen.sort_by_key(|form| *form as u32);
         seen
     }

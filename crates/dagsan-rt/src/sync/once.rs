@@ -1,7 +1,7 @@
 //! Words that code without hooks changes: the standard library completes a `Once` in code that is not instrumented.
 //!
 //! A task that looks at a `Once`, and finds it incomplete, completes it in a call that it makes at once, or somebody else does. So
-//! the words that a strand has loaded with acquire order are looked at again when it ends. One that has changed by then was changed
+//! the words of that size that a strand has loaded with acquire order are looked at again when it ends. One that has changed by then was changed
 //! by the strand, and what it holds now counts as released. If it is complete now, or has not changed at all, there is nothing to
 //! come. Otherwise the initialisation is still going on, tasks in it and all, and the word is looked at again.
 
@@ -38,7 +38,11 @@ impl Watch {
         self.words.is_empty()
     }
 
-    pub(super) fn add(&mut self, task: TaskId, address: usize) {
+    /// A word of so many bytes was loaded, and had this value. It may be a `Once` that is not complete.
+    pub(super) fn loaded(&mut self, task: TaskId, address: usize, bytes: usize, value: u64) {
+        if bytes != size_of::<Once>() || Some(value) == self.complete {
+            return;
+        }
         self.words.push(Watched { task, address, running: false });
     }
 
@@ -47,11 +51,11 @@ impl Watch {
         self.words.extract_if(.., |word| word.task == task).collect()
     }
 
-    /// The word, of so many bytes, was looked at, and has changed to a value or not: it is watched further if more is to come.
-    pub(super) fn looked_at(&mut self, word: Watched, bytes: usize, changed: Option<u64>) {
+    /// The word was looked at, and has changed to a value or not: it is watched further if more is to come.
+    pub(super) fn looked_at(&mut self, word: Watched, changed: Option<u64>) {
         let running = match changed {
             None => word.running,
-            Some(value) => bytes != size_of::<Once>() || Some(value) != self.complete,
+            Some(value) => Some(value) != self.complete,
         };
         if running {
             self.words.push(Watched { running, ..word });

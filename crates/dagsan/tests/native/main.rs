@@ -6,6 +6,7 @@
 mod behaviours;
 mod cargo;
 mod command;
+mod ends;
 mod examples;
 mod explain;
 mod findings;

@@ -30,8 +30,10 @@ macro_rules! points {
 }
 
 mod accesses;
+mod allocator;
 mod atomics;
 mod behaviours;
+mod ends;
 mod handover;
 mod heap;
 mod lock_words;
@@ -49,8 +51,9 @@ mod thread_locals;
 type Point = (&'static str, fn());
 
 /// Those with their expectations above them.
-const POINTS: [&[Point]; 13] = [
+const POINTS: [&[Point]; 14] = [
     accesses::POINTS,
+    allocator::POINTS,
     atomics::POINTS,
     handover::POINTS,
     heap::POINTS,
@@ -74,7 +77,8 @@ fn main() -> ExitCode {
         POINTS.into_iter().flatten().for_each(|(name, _)| println!("{name}"));
         return ExitCode::SUCCESS;
     }
-    match POINTS.into_iter().flatten().chain(behaviours::BEHAVIOURS).find(|(name, _)| *name == wanted) {
+    let behaviours = behaviours::BEHAVIOURS.iter().chain(ends::BEHAVIOURS);
+    match POINTS.into_iter().flatten().chain(behaviours).find(|(name, _)| *name == wanted) {
         Some((_, run)) => {
             run();
             ExitCode::SUCCESS

@@ -117,18 +117,20 @@ fn allocator_zeroes_much_and_hands_over() {
     });
 }
 
-/// Asks C's allocator for zeroes.
-#[inline(always)]
-fn zeroes(count: usize) -> *mut u64 {
-    // SAFETY: any numbers will do.
-    unsafe { libc::calloc(count, size_of::<u64>()).cast() }
+/// Asks C's allocator for zeroes. Like the other macros here, what it does counts as done where it is used.
+#[collapse_debuginfo(yes)]
+macro_rules! zeroes {
+    ($count:expr) => {
+        // SAFETY: any numbers will do.
+        unsafe { libc::calloc($count, size_of::<u64>()).cast::<u64>() }
+    };
 }
 
 // expect: race write/read on 8 bytes of heap by 1/2
 fn allocator_zeroes_for_c() {
     let at = &nothing();
     finish(|scope| {
-        spawn!(scope, at.store(zeroes(black_box(3)), Relaxed)); // race (1)
+        spawn!(scope, at.store(zeroes!(black_box(3)), Relaxed)); // race (1)
         spawn!(scope, load!(left(at, 2))); // race (2)
     });
 }
@@ -137,7 +139,7 @@ fn allocator_zeroes_for_c() {
 fn allocator_zeroes_for_c_and_hands_over() {
     let at = &nothing();
     finish(|scope| {
-        spawn!(scope, at.store(zeroes(black_box(3)), Release));
+        spawn!(scope, at.store(zeroes!(black_box(3)), Release));
         spawn!(scope, load!(handed_over(at, 2)));
     });
 }
@@ -170,16 +172,18 @@ fn allocator_does_not_zero() {
 }
 
 /// Moves a block, or makes it smaller.
-#[inline(always)]
-fn resized(block: *mut u64, count: usize) -> *mut u64 {
-    // SAFETY: the points give away each block once.
-    unsafe { libc::realloc(block.cast(), count.saturating_mul(size_of::<u64>())).cast() }
+#[collapse_debuginfo(yes)]
+macro_rules! resized {
+    ($block:expr, $count:expr) => {
+        // SAFETY: the points give away each block once.
+        unsafe { libc::realloc($block.cast(), usize::saturating_mul($count, size_of::<u64>())).cast::<u64>() }
+    };
 }
 
 /// A block, and another behind it, so that the first cannot grow where it is.
 fn hemmed_in(count: usize) -> Pointer<u64> {
-    let block = Pointer(zeroes(count));
-    black_box(zeroes(count));
+    let block = Pointer(zeroes!(count));
+    black_box(zeroes!(count));
     block
 }
 
@@ -187,7 +191,7 @@ fn hemmed_in(count: usize) -> Pointer<u64> {
 fn allocator_moves() {
     let (at, block) = (&nothing(), hemmed_in(10));
     finish(|scope| {
-        spawn!(scope, at.store(resized(block.at(), 1000), Relaxed)); // race (1)
+        spawn!(scope, at.store(resized!(block.at(), 1000), Relaxed)); // race (1)
         spawn!(scope, load!(left(at, 9))); // race (2)
     });
 }
@@ -196,7 +200,7 @@ fn allocator_moves() {
 fn allocator_moves_and_hands_over() {
     let (at, block) = (&nothing(), hemmed_in(10));
     finish(|scope| {
-        spawn!(scope, at.store(resized(block.at(), 1000), Release));
+        spawn!(scope, at.store(resized!(block.at(), 1000), Release));
         spawn!(scope, load!(handed_over(at, 9)));
     });
 }
@@ -205,7 +209,7 @@ fn allocator_moves_and_hands_over() {
 fn allocator_moves_no_more_than_there_was() {
     let (at, block) = (&nothing(), hemmed_in(10));
     finish(|scope| {
-        spawn!(scope, at.store(resized(block.at(), 1000), Relaxed));
+        spawn!(scope, at.store(resized!(block.at(), 1000), Relaxed));
         spawn!(scope, store!(left(at, 10), 1));
     });
 }
@@ -213,7 +217,7 @@ fn allocator_moves_no_more_than_there_was() {
 /// A vector with room for one more, if it moves.
 fn full_vector() -> Vec<u64> {
     let full = vec![1; 10];
-    black_box(zeroes(10));
+    black_box(zeroes!(10));
     full
 }
 
@@ -248,7 +252,7 @@ fn allocator_moves_a_vector_and_hands_over() {
 fn allocator_shrinks() {
     let block = hemmed_in(1000);
     finish(|scope| {
-        spawn!(scope, black_box(resized(block.at(), 10))); // race (1)
+        spawn!(scope, black_box(resized!(block.at(), 10))); // race (1)
         spawn!(scope, load!(block)); // race (2)
     });
 }
@@ -258,7 +262,7 @@ fn allocator_shrinks_and_joins() {
     let block = hemmed_in(1000);
     finish(|scope| {
         spawn!(scope, ());
-        finish(|scope| spawn!(scope, black_box(resized(block.at(), 10))));
+        finish(|scope| spawn!(scope, black_box(resized!(block.at(), 10))));
         load!(block);
     });
 }
@@ -268,7 +272,7 @@ fn allocator_shrinks_and_joins() {
 fn allocator_fails_to_move() {
     let block = hemmed_in(10);
     finish(|scope| {
-        spawn!(scope, assert!(resized(block.at(), usize::MAX).is_null()));
+        spawn!(scope, assert!(resized!(block.at(), usize::MAX).is_null()));
         spawn!(scope, load!(block));
     });
     // SAFETY: the block is still there, and is freed once.
@@ -279,10 +283,10 @@ fn allocator_fails_to_move() {
 fn allocator_fails_to_zero() {
     siblings(|| {
         // SAFETY: any numbers will do.
-        let nothing = unsafe { libc::calloc(usize::MAX, black_box(16)) };
+        let nothing = black_box(unsafe { libc::calloc(usize::MAX, black_box(16)) });
         assert!(nothing.is_null());
         // SAFETY: as above; there is no block to be moved.
-        let nothing = unsafe { libc::reallocarray(ptr::null_mut(), usize::MAX, black_box(16)) };
+        let nothing = black_box(unsafe { libc::reallocarray(ptr::null_mut(), usize::MAX, black_box(16)) });
         assert!(nothing.is_null());
     });
 }
@@ -292,7 +296,7 @@ fn allocator_fails_to_zero() {
 fn allocator_moves_nothing() {
     let block = hemmed_in(10);
     finish(|scope| {
-        spawn!(scope, black_box(resized(block.at(), 0))); // race (1)
+        spawn!(scope, black_box(resized!(block.at(), 0))); // race (1)
         spawn!(scope, load!(block)); // race (2)
     });
 }
@@ -300,45 +304,36 @@ fn allocator_moves_nothing() {
 /// So many bytes are mapped in one piece.
 const PIECE: usize = 64 << 10;
 
-/// Maps memory.
-#[inline(always)]
+/// Maps memory, anywhere.
 fn mapped(size: usize) -> *mut u64 {
-    let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-    // SAFETY: a new mapping.
-    let at = unsafe { libc::mmap(ptr::null_mut(), size, access, flags, -1, 0) };
+    map(ptr::null_mut(), size, 0)
+}
+
+fn map(place: *mut c_void, size: usize, flags: i32) -> *mut u64 {
+    let flags = flags | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    // SAFETY: a new mapping, which takes the place of no other.
+    let at = unsafe { libc::mmap(place, size, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
     assert_ne!(at, libc::MAP_FAILED);
     at.cast()
 }
 
-/// Maps memory where there is none.
-fn mapped_at(place: *mut u64, size: usize) -> *mut u64 {
-    let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-    // SAFETY: a new mapping, which takes the place of no other.
-    let at = unsafe { libc::mmap(place.cast(), size, access, flags | libc::MAP_FIXED_NOREPLACE, -1, 0) };
-    assert_eq!(at, place.cast());
-    at.cast()
-}
-
-/// Moves a mapping to another place.
-#[inline(always)]
-fn moved(from: *mut u64, size: usize) -> *mut u64 {
-    let to: *mut c_void = mapped(size).cast();
-    // SAFETY: both are mappings of the point's own, and not used any more.
-    unsafe { libc::mremap(from.cast(), size, size, libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED, to).cast() }
-}
-
-/// Takes a mapping away.
-#[inline(always)]
-fn unmapped(at: *mut u64, size: usize) {
-    // SAFETY: a mapping of the point's own, not used any more.
-    assert_eq!(unsafe { libc::munmap(at.cast(), size) }, 0);
+/// Moves a piece to another place, where there is a mapping.
+#[collapse_debuginfo(yes)]
+macro_rules! moved {
+    ($from:expr, $to:expr) => {
+        // SAFETY: both are mappings of the point's own, and not used any more.
+        unsafe {
+            let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+            libc::mremap($from.cast(), PIECE, PIECE, flags, $to.cast::<c_void>()).cast::<u64>()
+        }
+    };
 }
 
 // expect: race write/read on 8 bytes of other by 1/2
 fn mapping_moves() {
     let (at, from) = (&nothing(), Pointer(mapped(PIECE)));
     finish(|scope| {
-        spawn!(scope, at.store(moved(from.at(), PIECE), Relaxed)); // race (1)
+        spawn!(scope, at.store(moved!(from.at(), mapped(PIECE)), Relaxed)); // race (1)
         spawn!(scope, load!(left(at, 7))); // race (2)
     });
 }
@@ -347,7 +342,7 @@ fn mapping_moves() {
 fn mapping_moves_and_hands_over() {
     let (at, from) = (&nothing(), Pointer(mapped(PIECE)));
     finish(|scope| {
-        spawn!(scope, at.store(moved(from.at(), PIECE), Release));
+        spawn!(scope, at.store(moved!(from.at(), mapped(PIECE)), Release));
         spawn!(scope, load!(handed_over(at, 7)));
     });
 }
@@ -356,21 +351,14 @@ fn mapping_moves_and_hands_over() {
 // expect: race-free
 // expect heap=0: race
 fn mapping_moves_away() {
-    let (hole, second) = (Pointer(mapped(2 * PIECE)), PIECE / size_of::<u64>());
-    unmapped(hole.at(), 2 * PIECE);
+    let [from, to] = [(); 2].map(|()| Pointer(mapped(PIECE)));
     finish(|scope| {
         scope.spawn(move |_| {
-            let from = Pointer(mapped_at(hole.at(), PIECE));
             store!(from, 1);
-            let to = mapped_at(hole.at().wrapping_add(second), PIECE);
-            // SAFETY: both are mappings of this task's own.
-            let moved = unsafe {
-                let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
-                libc::mremap(from.at().cast(), PIECE, PIECE, flags, to)
-            };
-            assert_eq!(moved, to.cast());
+            black_box(moved!(from.at(), to.at()));
+            assert_eq!(map(from.at().cast(), PIECE, libc::MAP_FIXED_NOREPLACE), from.at());
         });
-        scope.spawn(move |_| store!(Pointer(mapped_at(hole.at(), PIECE)), 2));
+        spawn!(scope, store!(from, 2));
     });
 }
 
@@ -379,7 +367,7 @@ fn mapping_moves_from_under_another() {
     let from = Pointer(mapped(PIECE));
     finish(|scope| {
         spawn!(scope, load!(from)); // race (1)
-        spawn!(scope, black_box(moved(from.at(), PIECE))); // race (2)
+        spawn!(scope, black_box(moved!(from.at(), mapped(PIECE)))); // race (2)
     });
 }
 

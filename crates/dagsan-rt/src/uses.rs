@@ -32,23 +32,14 @@ impl Use {
             Done::Store { new } if before == Some(new) => Use::None,
             Done::Store { .. } => Use::Sets,
             Done::Update { .. } if announced => Use::Value,
-            Done::Update { .. } if PASS.get() => Use::None,
+            Done::Update { .. } if cfg!(feature = "pass") => Use::None,
             Done::Update { .. } => Use::PerhapsValue,
         }
     }
 }
 
-/// Was the program compiled with DagSan's own pass?
-static PASS: Shared<bool> = Shared::new(false);
-
 /// Will the value of the next read-modify-write be used?
 static IS_USED: Shared<bool> = Shared::new(false);
-
-/// The program's objects were compiled with DagSan's own pass, which tells whether values are used.
-#[unsafe(no_mangle)]
-pub extern "C" fn __dagsan_pass_loaded() {
-    PASS.set(true);
-}
 
 /// The value of the atomic read-modify-write that comes next is used. Where nobody would hear of that operation, nobody
 /// need hear of this.

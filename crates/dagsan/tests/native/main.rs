@@ -10,5 +10,6 @@ mod examples;
 mod explain;
 mod findings;
 mod harness;
+mod pass;
 mod points;
 mod support;

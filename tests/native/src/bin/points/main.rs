@@ -37,14 +37,16 @@ mod once;
 mod order;
 mod ranges;
 mod shared;
+mod sizes;
 mod stacks;
 mod thread_locals;
+mod vectors;
 
 /// A name, and what it runs.
 type Point = (&'static str, fn());
 
 /// Those with their expectations above them.
-const POINTS: [&[Point]; 11] = [
+const POINTS: [&[Point]; 13] = [
     accesses::POINTS,
     atomics::POINTS,
     handover::POINTS,
@@ -54,8 +56,10 @@ const POINTS: [&[Point]; 11] = [
     once::POINTS,
     order::POINTS,
     ranges::POINTS,
+    sizes::POINTS,
     stacks::POINTS,
     thread_locals::POINTS,
+    vectors::POINTS,
 ];
 
 /// Compiles only if the runtime has no crate that compares numbers with things of its own: the type would be ambiguous.

@@ -243,6 +243,23 @@ pub struct Uses {
     /// Where tasks asked what depends on the schedule.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub schedule: Vec<ScheduleDependence>,
+    /// The compiler did not take DagSan's own pass: accesses of other sizes than 1, 2, 4, 8 and 16 bytes are not seen.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub odd_sizes_unseen: bool,
+    /// What tasks executed and nobody can see.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unseen: Vec<Unseen>,
+}
+
+/// Something that accesses memory in a way that is not known.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unseen {
+    /// What: "inline assembly", or the name of an intrinsic function of LLVM's.
+    pub what: String,
+    /// Where: a call stack, in [`Findings::stacks`].
+    pub stack: usize,
+    /// How often.
+    pub count: u64,
 }
 
 /// Tasks did something whose outcome depends on the schedule: without a race, but not determinate either. What the

@@ -250,6 +250,12 @@ fn findings(session: &Session, end: End, (order_memory, access_memory): (usize, 
         call: None,
         count,
     }));
+    let unseen = session.unseen.iter().map(|unseen| dagsan_findings::Unseen {
+        what: unseen.what.to_string_lossy().into_owned(),
+        stack: stacks.number(session.sites.stack(unseen.site)),
+        count: unseen.count,
+    });
+    let unseen = unseen.collect();
     schedule.extend(meetings(session, &mut stacks));
     let tasks = session.found.tasks.values().map(|task| {
         let call = session.found.calls.get(&task.number);
@@ -276,6 +282,8 @@ fn findings(session: &Session, end: End, (order_memory, access_memory): (usize, 
                 && detector.acquired().is_none_or(|all| all > session.sync.acquired()),
             unlocked_early: session.stream.structure().unlocked_early(),
             forks: start::forks(),
+            odd_sizes_unseen: !cfg!(feature = "pass"),
+            unseen,
             schedule,
             ..session.uses.clone()
         },

@@ -7,7 +7,7 @@
 //! ```text
 //!   the program          this crate                                                    dagsan-core
 //!   access   ──────────► hooks ─► (new bytes) miss ─► log, layout ──┐   (journal)
-//!   memcpy, ==  ───────► ranges ────────────────────────────────────┤
+//!   memcpy, ==  ───────► ranges, pass ──────────────────────────────┤
 //!   atomic operation ──► atomics ─► sync: locks, release/acquire ───┼─► session ─────► Stream ─► Detector
 //!   malloc, free  ─────► heap ──────────────────────────────────────┤     │ strand ends: runs, then the event
 //!   spawn, get, …  ────► events ─► tasks ───────────────────────────┘     └─► races ─► exit ─► findings file
@@ -33,6 +33,7 @@ mod log;
 mod miss;
 mod options;
 mod owned;
+mod pass;
 mod peek;
 mod races;
 mod ranges;

@@ -42,6 +42,7 @@ use crate::image::Image;
 use crate::log::{self, Outbox};
 use crate::options::Options;
 use crate::owned::Owned;
+use crate::pass::Unseen;
 use crate::races::Found;
 use crate::sites::{self, Origin, Sites};
 use crate::state::{OWNER, is_owner};
@@ -59,6 +60,7 @@ pub struct Session {
     pub found: Found,
     pub image: Image,
     pub uses: findings::Uses,
+    pub unseen: Vec<Unseen>,
     pub started: Instant,
     /// Why nothing is checked any more.
     pub stopped: Option<findings::End>,
@@ -193,6 +195,7 @@ impl Session {
             found: Found::default(),
             image,
             uses: findings::Uses::default(),
+            unseen: Vec::new(),
             started: Instant::now(),
             stopped: None,
             deadlock: None,

@@ -34,23 +34,14 @@ impl Use {
             // Whether it was done is a value too.
             Done::Update { change: Change::CompareExchange, .. } => Use::Value,
             Done::Update { .. } if announced => Use::Value,
-            Done::Update { .. } if PASS.get() => Use::None,
+            Done::Update { .. } if cfg!(feature = "pass") => Use::None,
             Done::Update { .. } => Use::PerhapsValue,
         }
     }
 }
 
-/// Was the program compiled with DagSan's own pass?
-static PASS: Flag = Flag::new();
-
 /// Will the value of the next read-modify-write be used?
 static IS_USED: Flag = Flag::new();
-
-/// The program's objects were compiled with DagSan's own pass, which tells whether values are used.
-#[unsafe(no_mangle)]
-pub extern "C" fn __dagsan_pass_loaded() {
-    PASS.set(true);
-}
 
 /// The value of the atomic read-modify-write that comes next is used. Where nobody would hear of that operation, nobody
 /// need hear of this.

@@ -11,5 +11,6 @@ mod examples;
 mod explain;
 mod findings;
 mod harness;
+mod pass;
 mod points;
 mod support;

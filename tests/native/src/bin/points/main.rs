@@ -44,14 +44,16 @@ mod places;
 mod ranges;
 mod schedules;
 mod shared;
+mod sizes;
 mod stacks;
 mod thread_locals;
+mod vectors;
 
 /// A name, and what it runs.
 type Point = (&'static str, fn());
 
 /// Those with their expectations above them.
-const POINTS: [&[Point]; 14] = [
+const POINTS: [&[Point]; 16] = [
     accesses::POINTS,
     allocator::POINTS,
     atomics::POINTS,
@@ -64,8 +66,10 @@ const POINTS: [&[Point]; 14] = [
     places::POINTS,
     ranges::POINTS,
     schedules::POINTS,
+    sizes::POINTS,
     stacks::POINTS,
     thread_locals::POINTS,
+    vectors::POINTS,
 ];
 
 /// Compiles only if the runtime has no crate that compares numbers with things of its own: the type would be ambiguous.

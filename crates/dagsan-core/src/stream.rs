@@ -59,6 +59,9 @@ impl<C: Consumer + ?Sized> Consumer for &mut C {
     fn accesses(&mut self, strand: &Strand, runs: &[Run]) -> Result<(), Error> {
         (**self).accesses(strand, runs)
     }
+    fn spans(&mut self, strand: &Strand, spans: &[Span]) -> Result<(), Error> {
+        (**self).spans(strand, spans)
+    }
     fn event(&mut self, step: &Step<'_>) -> Result<(), Error> {
         (**self).event(step)
     }
@@ -71,6 +74,9 @@ impl<C: Consumer + ?Sized> Consumer for &mut C {
 impl<C: Consumer> Consumer for Vec<C> {
     fn accesses(&mut self, strand: &Strand, runs: &[Run]) -> Result<(), Error> {
         self.iter_mut().try_for_each(|consumer| consumer.accesses(strand, runs))
+    }
+    fn spans(&mut self, strand: &Strand, spans: &[Span]) -> Result<(), Error> {
+        self.iter_mut().try_for_each(|consumer| consumer.spans(strand, spans))
     }
     fn event(&mut self, step: &Step<'_>) -> Result<(), Error> {
         self.iter_mut().try_for_each(|consumer| consumer.event(step))
@@ -85,6 +91,10 @@ impl<A: Consumer, B: Consumer> Consumer for (A, B) {
     fn accesses(&mut self, strand: &Strand, runs: &[Run]) -> Result<(), Error> {
         self.0.accesses(strand, runs)?;
         self.1.accesses(strand, runs)
+    }
+    fn spans(&mut self, strand: &Strand, spans: &[Span]) -> Result<(), Error> {
+        self.0.spans(strand, spans)?;
+        self.1.spans(strand, spans)
     }
     fn event(&mut self, step: &Step<'_>) -> Result<(), Error> {
         self.0.event(step)?;
@@ -357,5 +367,45 @@ impl<C: Consumer> Stream<C> {
         let result = action(self);
         self.stopped = result.is_err();
         result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bytes::Location;
+
+    /// Counts what it is given, and takes nothing apart.
+    #[derive(Default)]
+    struct Whole {
+        spans: usize,
+    }
+
+    impl Consumer for Whole {
+        fn accesses(&mut self, _: &Strand, _: &[Run]) -> Result<(), Error> {
+            panic!("a span was taken apart");
+        }
+        fn spans(&mut self, _: &Strand, spans: &[Span]) -> Result<(), Error> {
+            self.spans += spans.len();
+            Ok(())
+        }
+        fn event(&mut self, _: &Step<'_>) -> Result<(), Error> {
+            Ok(())
+        }
+        fn erase(&mut self, _: Bytes) -> Result<(), Error> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn spans_reach_every_consumer_whole() {
+        let site = SiteId::new(1).unwrap();
+        let at = Location { line: 7, mask: u64::MAX };
+        let first = Run { at, kind: AccessKind::Write, site, atomic: false };
+        let spans = [Span { first, more: 1 << 20 }];
+        let (mut one, mut two) = (Whole::default(), vec![Whole::default(), Whole::default()]);
+        let mut stream = Stream::new((&mut one, &mut two));
+        stream.spans(TaskId::MAIN, &spans).unwrap();
+        assert_eq!([one.spans, two[0].spans, two[1].spans], [1, 1, 1]);
     }
 }

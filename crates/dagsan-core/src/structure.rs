@@ -455,7 +455,8 @@ impl Structure {
         Ok((scope, opened))
     }
 
-    fn innermost_finish(&self, task: TaskId) -> ScopeId {
+    /// The innermost finish around what `task`, which has not ended, does now: it joins what is started there.
+    pub fn innermost_finish(&self, task: TaskId) -> ScopeId {
         let task = &self.tasks[task];
         task.top.map_or(task.finish, |top| self.scopes[top.index()].finish)
     }

@@ -8,9 +8,10 @@
 //! looked up in the executable, and are the same in every run.
 
 mod json;
+pub mod output;
 
+use std::io;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
 
@@ -201,7 +202,7 @@ pub enum TaskKind {
     Future,
     /// rayon: the first closure of a `join`, or a piece of a parallel iterator.
     Join,
-    /// rayon: the body or a job of a scope, or a part of a broadcast; joined by the end of the scope.
+    /// rayon: a job of a scope; joined by the end of the scope.
     Scope,
     /// rayon: a job that nobody joins.
     Detached,
@@ -242,6 +243,23 @@ pub struct Uses {
     /// Where tasks asked what depends on the schedule.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub schedule: Vec<ScheduleDependence>,
+    /// The compiler did not take DagSan's own pass: accesses of other sizes than 1, 2, 4, 8 and 16 bytes are not seen.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub odd_sizes_unseen: bool,
+    /// What tasks executed and nobody can see.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unseen: Vec<Unseen>,
+}
+
+/// Something that accesses memory in a way that is not known.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unseen {
+    /// What: "inline assembly", or the name of an intrinsic function of LLVM's.
+    pub what: String,
+    /// Where: a call stack, in [`Findings::stacks`].
+    pub stack: usize,
+    /// How often.
+    pub count: u64,
 }
 
 /// Tasks did something whose outcome depends on the schedule: without a race, but not determinate either. What the
@@ -352,11 +370,8 @@ pub enum Error {
 impl Findings {
     /// Writes the file, whole or not at all: another process may be waiting for it.
     pub fn write(&self, path: &Path) -> Result<(), Error> {
-        let file = |error| Error::File { path: path.to_owned(), error };
         let text = json::to_string(self)?;
-        let partial = path.with_extension(format!("{}.partial", std::process::id()));
-        fs::write(&partial, text).map_err(file)?;
-        fs::rename(&partial, path).map_err(file)
+        output::write(path, text.as_bytes()).map_err(|error| Error::File { path: path.to_owned(), error })
     }
 
     /// Reads the file.
@@ -367,7 +382,7 @@ impl Findings {
         struct Head {
             version: u32,
         }
-        let text = fs::read(path).map_err(|error| Error::File { path: path.to_owned(), error })?;
+        let text = std::fs::read(path).map_err(|error| Error::File { path: path.to_owned(), error })?;
         let format = |error| Error::Format { path: path.to_owned(), error };
         let Head { version } = serde_json::from_slice(&text).map_err(format)?;
         if version != VERSION {

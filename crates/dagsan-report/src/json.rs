@@ -72,6 +72,12 @@ struct JsonNative<'a> {
     /// Where tasks did something whose outcome depends on the schedule.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     schedule: Vec<JsonDependence<'a>>,
+    /// Were accesses of other sizes than 1, 2, 4, 8 and 16 bytes not seen?
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    odd_sizes_unseen: bool,
+    /// What tasks executed and nobody can see.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unseen: Vec<JsonUnseen<'a>>,
     /// The tasks that races and waits speak of, and their ancestors.
     tasks: Vec<JsonTask<'a>>,
 }
@@ -86,6 +92,14 @@ struct JsonDependence<'a> {
     /// The atomic operation that may come before or after it.
     #[serde(skip_serializing_if = "Option::is_none")]
     other: Option<JsonPlace<'a>>,
+    #[serde(flatten)]
+    at: Option<JsonPlace<'a>>,
+}
+
+#[derive(Serialize)]
+struct JsonUnseen<'a> {
+    what: &'a str,
+    count: u64,
     #[serde(flatten)]
     at: Option<JsonPlace<'a>>,
 }
@@ -304,6 +318,11 @@ fn native<'a>(report: &'a Report, native: &'a Native) -> JsonNative<'a> {
         other: dependence.other.as_ref().map(position),
         at: dependence.at.as_ref().map(position),
     });
+    let unseen = native.unseen.iter().map(|unseen| JsonUnseen {
+        what: &unseen.what,
+        count: unseen.count,
+        at: unseen.at.as_ref().map(position),
+    });
     JsonNative {
         locks: native.locks,
         lock_order: native.lock_order,
@@ -313,6 +332,8 @@ fn native<'a>(report: &'a Report, native: &'a Native) -> JsonNative<'a> {
         threads: threads.collect(),
         split: native.split,
         schedule: schedule.collect(),
+        odd_sizes_unseen: native.odd_sizes_unseen,
+        unseen: unseen.collect(),
         tasks: tasks.collect(),
     }
 }

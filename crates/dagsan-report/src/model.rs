@@ -312,6 +312,21 @@ pub struct Native {
     pub split: Option<u32>,
     /// Where tasks did something whose outcome depends on the schedule.
     pub schedule: Vec<ScheduleDependence>,
+    /// Were accesses of other sizes than 1, 2, 4, 8 and 16 bytes not seen?
+    pub odd_sizes_unseen: bool,
+    /// What was executed and cannot be seen.
+    pub unseen: Vec<Unseen>,
+}
+
+/// What tasks executed in one place and nobody can see.
+#[derive(Debug, Clone)]
+pub struct Unseen {
+    /// "inline assembly".
+    pub what: String,
+    /// Where, if that is known: the file, the line and the column.
+    pub at: Option<(String, u32, u32)>,
+    /// How often.
+    pub count: u64,
 }
 
 /// A place where tasks did something whose outcome depends on the schedule.

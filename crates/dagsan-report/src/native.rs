@@ -15,7 +15,9 @@ use dagsan_core::order;
 use dagsan_findings as findings;
 use dagsan_findings::{Findings, Kind, Memory, TaskKind};
 
-use crate::model::{Blocked, Detail, End, Frame, Join, Native, Race, Report, Side, StandIn, Task, Threads};
+use crate::model::{
+    Blocked, Detail, End, Frame, Join, Native, Race, Report, Side, StandIn, Task, Threads, Unseen,
+};
 use crate::source::{Place, Source};
 use crate::symbols::{Symbol, Symbols};
 
@@ -180,6 +182,11 @@ impl Reader<'_> {
             threads.push(Threads { count: started.count, name: started.name.clone(), at });
         }
         let schedule = self.schedule()?;
+        let mut unseen = Vec::new();
+        for met in &uses.unseen {
+            let at = user_frame(&self.stack(met.stack)?).and_then(|frame| frame.at.clone());
+            unseen.push(Unseen { what: met.what.clone(), at, count: met.count });
+        }
         self.report.native = Some(Native {
             locks: uses.locks,
             lock_order: uses.lock_order,
@@ -189,6 +196,8 @@ impl Reader<'_> {
             threads,
             split: uses.split,
             schedule,
+            odd_sizes_unseen: uses.odd_sizes_unseen,
+            unseen,
         });
         Ok(())
     }

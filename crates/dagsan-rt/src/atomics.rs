@@ -22,6 +22,8 @@ macro_rules! done {
     };
 }
 
+pub(crate) use done;
+
 macro_rules! hooks {
     ($T:ty, $Atomic:ty, $bytes:literal, $load:ident, $store:ident, $exchange:ident, $val:ident, $strong:ident, $weak:ident,
      [$($fetch:ident = $method:ident, $change:expr, $new:expr;)*]) => {

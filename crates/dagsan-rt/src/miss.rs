@@ -1,6 +1,6 @@
 //! What a hook calls when its bytes are new to the running strand.
 //!
-//! Written in assembly so that it can keep all registers but three: the hooks are inlined everywhere, and a call that
+//! Written in assembly so that it can keep all registers but four: the hooks are inlined everywhere, and a call that
 //! spoils registers would make the code around every access slower, whether the call is made or not.
 //!
 //! ```text
@@ -184,7 +184,7 @@ part!(write_part, WRITE, enter_write, WRITTEN, seen);
 /// stand for this line too. See `log`.
 ///
 /// ```text
-///   in    rcx  the line                         spoiled  flags; rcx, unless the carry flag is set
+///   in    rcx  the line                         spoiled  flags; eax, unless the carry flag is set
 ///         eax  the code                         out      carry flag: the log is full
 ///         rdx  the table of sites, of this kind
 ///         rbp  the frame of the code

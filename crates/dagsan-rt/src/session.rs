@@ -24,24 +24,28 @@
 //! mark is erased: the next task will use the same addresses. So is that of frames where a task that was started before
 //! them is to run.
 
-use std::cell::{Cell, UnsafeCell};
+use std::cell::Cell;
 use std::ops::Range;
 use std::time::Instant;
 
+use dagsan_core::structure::ROOT;
 use dagsan_core::{
-    AccessKind, Bytes, Construct, Detector, Error, Event, Location, PromiseId, Run, Span, Stream, TaskId,
+    AccessKind, Bytes, Construct, Detector, Error, Event, PromiseId, ScopeId, SiteId, Span, Stream, TaskId,
     TaskKind,
 };
 use dagsan_findings as findings;
 use rustc_hash::FxHashMap;
 
+use crate::events;
+pub use crate::holder::{Inside, Last, be_patient, last, start, with, with_inside};
 use crate::image::Image;
 use crate::log::{self, Outbox};
 use crate::options::Options;
 use crate::owned::Owned;
+use crate::pass::Unseen;
 use crate::races::Found;
 use crate::sites::{self, Origin, Sites};
-use crate::state::{ACTIVE, OWNER, is_owner, this_thread};
+use crate::state::{OWNER, is_owner};
 use crate::sync::Sync as Synchronisation;
 use crate::tasks::{self, Birth, Handle, Stack, Tasks};
 use crate::threads;
@@ -56,6 +60,7 @@ pub struct Session {
     pub found: Found,
     pub image: Image,
     pub uses: findings::Uses,
+    pub unseen: Vec<Unseen>,
     pub started: Instant,
     /// Why nothing is checked any more.
     pub stopped: Option<findings::End>,
@@ -71,6 +76,8 @@ pub struct Session {
     pub active: bool,
     /// Scopes of the main task that are open; the session is given back with the last.
     depth: u32,
+    /// Is it kept, because of a task that only the end of the program joins?
+    kept: bool,
     /// The call stack of the first of these.
     call: Option<u32>,
     spans: Vec<Span>,
@@ -78,69 +85,7 @@ pub struct Session {
     deliveries: u32,
 }
 
-struct Holder(UnsafeCell<Option<Session>>);
-
-// SAFETY: only `start`, before there are threads, `with`, for the thread that owns the session, and `last`, at the
-// end of the program, look inside.
-unsafe impl Sync for Holder {}
-
-static SESSION: Holder = Holder(UnsafeCell::new(None));
-
-thread_local! {
-    /// Is this thread inside of the runtime? What it allocates there is the runtime's own.
-    static INSIDE: Cell<bool> = const { Cell::new(false) };
-}
-
-/// While it lives, what the thread allocates and frees is the runtime's own.
-pub struct Inside(());
-
-impl Inside {
-    /// None if the thread is inside already.
-    #[inline]
-    pub fn enter() -> Option<Inside> {
-        (!INSIDE.replace(true)).then(|| Inside(()))
-    }
-}
-
-impl Drop for Inside {
-    #[inline]
-    fn drop(&mut self) {
-        INSIDE.set(false);
-    }
-}
-
-/// Starts the session; to be called once, when the program starts.
-pub fn start(options: Options) {
-    let session = Session::new(options);
-    // SAFETY: the program has not started: there is one thread, and it is here.
-    unsafe { *SESSION.0.get() = Some(session) };
-}
-
-/// Does something with the session, if this thread owns it and is not inside of it already.
-#[inline]
-pub fn with<R>(action: impl FnOnce(&mut Session) -> R) -> Option<R> {
-    if !is_owner() {
-        return None;
-    }
-    with_inside(&Inside::enter()?, action)
-}
-
-/// The same, for a thread that is inside.
-pub fn with_inside<R>(_: &Inside, action: impl FnOnce(&mut Session) -> R) -> Option<R> {
-    if !is_owner() {
-        return None;
-    }
-    // SAFETY: only the owner comes here, and it is not in [`with`], or there would be no other `Inside`.
-    let session = unsafe { &mut *SESSION.0.get() };
-    let session = session.as_mut()?;
-    // What the runtime allocates may come from an allocator of the program's, which has hooks.
-    ACTIVE.set(false);
-    let result = action(session);
-    ACTIVE.set(session.active);
-    Some(result)
-}
-
-/// The same for a function that the program has called, and whose frame this is. What lies below is gone when it
+/// Does something with the session for a function that the program has called, and whose frame this is. What lies below is gone when it
 /// returns: the next strand begins there.
 #[inline]
 pub fn called<R>(frame: usize, action: impl FnOnce(&mut Session) -> R) -> Option<R> {
@@ -152,39 +97,38 @@ pub fn called<R>(frame: usize, action: impl FnOnce(&mut Session) -> R) -> Option
     })
 }
 
+/// So many bytes that go back to the system are looked at together.
+const PIECE: usize = 16 << 20;
+
 /// The return address, and the frame pointer of the caller.
 const RETURN: usize = 16;
 
-/// Does something with the session at the end of the program, on whatever thread ends it. Not if this thread is inside
-/// the runtime, unless `by_force`: the runtime itself has failed, and will not go on.
-pub fn last<R>(by_force: bool, action: impl FnOnce(&mut Session) -> R) -> Option<R> {
-    let _inside = match Inside::enter() {
-        None if !by_force => return None,
-        inside => inside,
-    };
-    ACTIVE.set(false);
-    // SAFETY: the program is at its end. If another thread still runs tasks (it exits while they run), what they do
-    // is not recorded any more, as the session is not active; a delivery that is under way is the one
-    // thing that may be disturbed, and that only makes a report of a program that was cut off in its middle.
-    unsafe { (*SESSION.0.get()).as_mut() }.map(action)
+thread_local! {
+    /// Scopes of this thread that are open and not checked. What is in them is not checked either, whoever has the
+    /// session meanwhile: tasks that began outside of a check may still run.
+    static PASSED_BY: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Adopts the session for this thread's tasks, if nobody has it.
+/// Adopts the session for this thread's tasks. Not if somebody has it, or if the thread is in the middle of something.
 #[cold]
-fn adopt() {
-    if threads::claim(this_thread()) {
-        let stack = threads::stack();
-        with(|session| {
-            threads::is_checked();
-            session.adopted(stack);
-        });
+pub fn adopt() -> bool {
+    if PASSED_BY.get() > 0 || !crate::start::is_on() || !threads::claim() {
+        PASSED_BY.set(PASSED_BY.get() + 1);
+        return false;
     }
+    events::context_is_the_runtimes();
+    let stack = threads::stack();
+    with(|session| {
+        threads::is_checked();
+        session.adopted(stack);
+    });
+    true
 }
 
 /// A scope opens: the session may have to be adopted for it.
 pub fn open_scope(frame: usize, event: impl FnOnce(TaskId) -> Event) {
-    if !is_owner() {
-        adopt();
+    if !is_owner() && !adopt() {
+        return;
     }
     called(frame, |session| {
         let task = session.tasks.current();
@@ -201,6 +145,9 @@ pub fn open_scope(frame: usize, event: impl FnOnce(TaskId) -> Event) {
 
 /// A scope closes; with the outermost one the session is given back.
 pub fn close_scope(frame: usize, event: impl FnOnce(TaskId) -> Event) {
+    if !is_owner() {
+        return PASSED_BY.set(PASSED_BY.get().saturating_sub(1));
+    }
     let over = called(frame, |session| {
         let task = session.tasks.current();
         session.event(event(task));
@@ -208,18 +155,30 @@ pub fn close_scope(frame: usize, event: impl FnOnce(TaskId) -> Event) {
         if task == TaskId::MAIN {
             session.depth -= 1;
         }
-        if session.depth == 0 {
+        let over = session.depth == 0 && !session.kept;
+        if over {
             session.leave_workers();
         }
-        session.depth == 0
+        over
     });
     if over == Some(true) {
         threads::give_back();
     }
 }
 
+/// The thread ends. If it has tasks that have not ended, nobody will ever go on with them.
+pub fn thread_ends() {
+    let cut_off = with(|session| {
+        let why = "the thread that ran the tasks has ended in the middle of them";
+        session.give_up(findings::End::OutOfMemory(why.to_owned()));
+    });
+    if cut_off.is_some() {
+        threads::give_back();
+    }
+}
+
 impl Session {
-    fn new(options: Options) -> Session {
+    pub fn new(options: Options) -> Session {
         let image = Image::of_program();
         let detector =
             Detector::with_limit(options.engine, dagsan_core::order::Options::default(), options.max_races);
@@ -236,6 +195,7 @@ impl Session {
             found: Found::default(),
             image,
             uses: findings::Uses::default(),
+            unseen: Vec::new(),
             started: Instant::now(),
             stopped: None,
             deadlock: None,
@@ -244,6 +204,7 @@ impl Session {
             owned: Owned::default(),
             active: false,
             depth: 0,
+            kept: false,
             call: None,
             spans: Vec::new(),
             deliveries: 0,
@@ -332,6 +293,27 @@ impl Session {
         self.active = active;
     }
 
+    /// Is the running task in a scope?
+    pub fn in_scope(&self) -> bool {
+        self.depth > 0 || self.tasks.current() != TaskId::MAIN
+    }
+
+    /// The innermost finish around the running task. Once nothing is checked any more, nobody knows.
+    pub fn innermost_finish(&self) -> ScopeId {
+        if self.stopped.is_some() {
+            return ROOT;
+        }
+        self.stream.structure().innermost_finish(self.tasks.current())
+    }
+
+    /// Creates a task that only the end of the program joins: what this thread does is looked at until then.
+    pub fn spawn_detached(&mut self, birth: Birth, stack: Stack) -> Handle {
+        self.kept = true;
+        // Outside of every finish it is as any other.
+        let outside = self.innermost_finish() == ROOT;
+        self.spawn(if outside { TaskKind::Async } else { TaskKind::Detached }, birth, stack)
+    }
+
     /// Creates a task and makes it the running one.
     #[inline]
     pub fn spawn(&mut self, kind: TaskKind, birth: Birth, stack: Stack) -> Handle {
@@ -368,11 +350,11 @@ impl Session {
 
     /// `task` will run where the running one has had frames since the other was started. That they used the same
     /// addresses means nothing.
-    pub fn set_stack(&mut self, task: Handle, stack: Stack) {
+    pub fn set_stack(&mut self, task: Handle, high: usize) {
         self.deliver();
-        let had = self.tasks.set_stack(task, stack);
+        let had = self.tasks.set_stack(task, high);
         if self.options.hygiene.stacks && self.stopped.is_none() {
-            self.forget_words(stack.low..stack.high);
+            self.forget_words(self.tasks.stack().low..high);
             if !had.is_empty() {
                 self.erase(had.start, had.len());
             }
@@ -496,21 +478,18 @@ impl Session {
         }
         let stack = self.stack_of_call(frame);
         let site = self.sites.number(Origin::free(stack), false);
-        let run =
-            |(line, mask)| Run { at: Location { line, mask }, kind: AccessKind::Write, site, atomic: false };
-        let (task, stream) = (self.tasks.current(), &mut self.stream);
-        let mut result = Ok(());
-        let mut outbox = Outbox::new(std::mem::take(&mut self.spans), |spans| {
-            if result.is_ok() {
-                result = stream.spans(task, spans);
+        if to_system {
+            // Piece by piece: of a large mapping most may never have been touched, and nothing remains to be remembered.
+            for at in (0..size).step_by(PIECE) {
+                let (start, size) = (start + at, PIECE.min(size - at));
+                if let Ok(bytes) = Bytes::new(start as u64, size as u64) {
+                    self.write(bytes, site);
+                }
+                self.erase(start, size);
             }
-        });
-        bytes.lines().for_each(|part| outbox.push(run(part)));
-        self.spans = outbox.close();
-        if to_system && result.is_ok() {
-            result = self.stream.erase(bytes);
+        } else {
+            self.write(bytes, site);
         }
-        self.delivered(result);
         self.forget_words(start..start.saturating_add(size));
     }
 
@@ -520,6 +499,27 @@ impl Session {
         if self.active && self.options.hygiene.heap {
             self.erase(start, size);
         }
+    }
+
+    /// The allocator, or the system, has written a new block for the running task: zeroes, or what another block held.
+    /// `frames` is the call stack of who asked for it.
+    pub fn filled(&mut self, start: usize, size: usize, frames: &[usize]) {
+        if !self.active || size == 0 || !self.options.hygiene.heap {
+            return;
+        }
+        let Ok(bytes) = Bytes::new(start as u64, size as u64) else { return };
+        let site = self.sites.stack_number(frames);
+        let site = self.sites.number(Origin::filled(site), false);
+        self.write(bytes, site);
+    }
+
+    /// The running task writes bytes that are in none of the tables.
+    fn write(&mut self, bytes: Bytes, site: SiteId) {
+        self.spans.clear();
+        log::spans(bytes, AccessKind::Write, site, &mut self.spans);
+        let result = self.stream.spans(self.tasks.current(), &self.spans);
+        self.delivered(result);
+        self.spans.clear();
     }
 
     pub fn erase(&mut self, start: usize, size: usize) {

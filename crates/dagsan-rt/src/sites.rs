@@ -8,6 +8,7 @@
 //!   stacks=1   the same                   the number of the call stack
 //!   free       twice the number of the    0
 //!              call stack, plus 2
+//!   filled     the same                   1
 //! ```
 //!
 //! Call stacks are walked by frame pointers: instrumented code has them, and so has the standard library. A frame is
@@ -40,8 +41,18 @@ impl Origin {
         Origin { code: stack * 2 + 2, caller: 0 }
     }
 
+    /// The block was written by the allocator, for the code at the top of this stack.
+    pub fn filled(stack: u32) -> Origin {
+        Origin { caller: 1, ..Origin::free(stack) }
+    }
+
     /// Is it a free?
     pub fn is_free(self) -> bool {
+        self.has_stack() && self.caller == 0
+    }
+
+    /// Does it have the number of a call stack instead of a code?
+    fn has_stack(self) -> bool {
         self.code & 1 == 0
     }
 }
@@ -181,7 +192,7 @@ impl Sites {
             return Stack::default();
         }
         let Origin { code, caller } = self.origin(site);
-        if self.origin(site).is_free() {
+        if self.origin(site).has_stack() {
             return self.whole_stack(code / 2 - 1);
         }
         let code = self.image.address(code & !3);
@@ -257,5 +268,7 @@ mod tests {
         assert_eq!(sites.stack_number(&[1, 2]), stack);
         let site = sites.number(Origin::free(stack), false);
         assert!(sites.is_free(site) && !sites.is_free(several) && !sites.is_free(UNKNOWN));
+        let filled = sites.number(Origin::filled(stack), false);
+        assert!(!sites.is_free(filled) && filled != site);
     }
 }

@@ -33,6 +33,7 @@ impl Handle {
 
 /// A stack in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(C)]
 pub struct Stack {
     pub low: usize,
     pub high: usize,
@@ -43,6 +44,8 @@ pub struct Stack {
 struct Live {
     task: TaskId,
     stack: Stack,
+    /// Where the whole stack begins. It may be that of another task, which waits.
+    base: usize,
     /// Its stack pointer when its strand began: see `session`.
     mark: usize,
     /// The lowest mark so far.
@@ -85,7 +88,8 @@ pub struct Tasks {
 impl Tasks {
     /// The main task.
     pub fn new() -> Tasks {
-        let main = Live { task: TaskId::MAIN, stack: Stack::default(), mark: 0, lowest: 0, touched: 0 };
+        let stack = Stack::default();
+        let main = Live { task: TaskId::MAIN, stack, base: 0, mark: 0, lowest: 0, touched: 0 };
         Tasks {
             live: vec![main],
             free: Vec::new(),
@@ -100,7 +104,8 @@ impl Tasks {
     /// The stack of the thread that owns the session.
     pub fn set_main_stack(&mut self, stack: Stack) {
         let main = &mut self.live[0];
-        (main.stack, main.mark, main.lowest, main.touched) = (stack, stack.low, stack.low, 0);
+        (main.stack, main.base, main.mark, main.lowest) = (stack, stack.high, stack.low, stack.low);
+        main.touched = 0;
         self.scopes.clear();
         self.current = 0;
     }
@@ -119,6 +124,18 @@ impl Tasks {
     /// Its stack.
     pub fn stack(&self) -> Stack {
         self.running().stack
+    }
+
+    /// The same with the frames of those on it that wait.
+    pub fn whole_stack(&self) -> Stack {
+        let live = self.running();
+        Stack { low: live.stack.low, high: live.base }
+    }
+
+    /// The running task, for a task runtime.
+    #[inline]
+    pub fn handle(&self) -> Handle {
+        Handle::new(self.current, self.current())
     }
 
     /// The part of its stack that nobody else knows.
@@ -147,13 +164,19 @@ impl Tasks {
         live.lowest = live.lowest.min(here);
     }
 
-    /// `child` is there, and runs.
+    /// `child` is there, and runs. If its stack has no lowest address, it is below the frames of the running task.
     #[inline]
     pub fn spawn(&mut self, child: TaskId, parent: TaskId, birth: Birth, stack: Stack) -> Handle {
         let Birth { name: kind, place } = birth;
         self.births.push(Parentage { parent: parent.0, kind, place });
-        self.live[self.current as usize].touched = 0;
-        let live = Live { task: child, stack, mark: stack.high, lowest: stack.high, touched: 0 };
+        let running = &mut self.live[self.current as usize];
+        running.touched = 0;
+        let (low, base) = match stack.low {
+            0 => (running.stack.low, running.base),
+            low => (low, stack.high),
+        };
+        let stack = Stack { low, high: stack.high };
+        let live = Live { task: child, stack, base, mark: stack.high, lowest: stack.high, touched: 0 };
         self.current = match self.free.pop() {
             Some(slot) => {
                 self.live[slot as usize] = live;
@@ -177,14 +200,15 @@ impl Tasks {
         live.lowest..live.stack.high
     }
 
-    /// `task`, which has not run yet, will be on this stack, below the frames of the running one. The part of it where
-    /// the running task had frames that others may have known.
-    pub fn set_stack(&mut self, task: Handle, stack: Stack) -> Range<usize> {
+    /// `task`, which has not run yet, will be on the stack of the running one, below `high`. The part of it where the
+    /// running task had frames that others may have known.
+    pub fn set_stack(&mut self, task: Handle, high: usize) -> Range<usize> {
+        let running = &mut self.live[self.current as usize];
+        let (low, base) = (running.stack.low, running.base);
+        let had = running.lowest.max(low)..high;
+        running.lowest = running.lowest.max(high);
         let live = &mut self.live[task.slot()];
-        (live.stack, live.mark, live.lowest) = (stack, stack.high, stack.high);
-        let lowest = &mut self.live[self.current as usize].lowest;
-        let had = (*lowest).max(stack.low)..stack.high;
-        *lowest = (*lowest).max(stack.high);
+        (live.stack, live.base, live.mark, live.lowest) = (Stack { low, high }, base, high, high);
         had
     }
 

@@ -5,7 +5,7 @@
 //! the result is looked at is known to the compiler only: DagSan's own pass says so before the operation. Without it, it
 //! may be.
 
-use crate::state::{ACTIVE, Shared, is_owner};
+use crate::state::{ACTIVE, Flag, is_owner};
 use crate::sync::{Change, Done};
 
 /// How an atomic operation lets the order of operations show.
@@ -34,23 +34,14 @@ impl Use {
             // Whether it was done is a value too.
             Done::Update { change: Change::CompareExchange, .. } => Use::Value,
             Done::Update { .. } if announced => Use::Value,
-            Done::Update { .. } if PASS.get() => Use::None,
+            Done::Update { .. } if cfg!(feature = "pass") => Use::None,
             Done::Update { .. } => Use::PerhapsValue,
         }
     }
 }
 
-/// Was the program compiled with DagSan's own pass?
-static PASS: Shared<bool> = Shared::new(false);
-
 /// Will the value of the next read-modify-write be used?
-static IS_USED: Shared<bool> = Shared::new(false);
-
-/// The program's objects were compiled with DagSan's own pass, which tells whether values are used.
-#[unsafe(no_mangle)]
-pub extern "C" fn __dagsan_pass_loaded() {
-    PASS.set(true);
-}
+static IS_USED: Flag = Flag::new();
 
 /// The value of the atomic read-modify-write that comes next is used. Where nobody would hear of that operation, nobody
 /// need hear of this.

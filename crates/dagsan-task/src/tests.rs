@@ -50,6 +50,7 @@ fn replay(calls: &[Call]) -> Result<(), String> {
                     Kind::Async => TaskKind::Async,
                     Kind::Spawn => TaskKind::Spawn,
                     Kind::Future => TaskKind::Future,
+                    Kind::Detached | Kind::Outer => TaskKind::Detached,
                 };
                 Event::Spawn { parent: task, child, kind }
             }
@@ -63,7 +64,7 @@ fn replay(calls: &[Call]) -> Result<(), String> {
             PromiseGet(number) => Event::PromiseGet { task, promise: promise(number) },
             IsolatedBegin => Event::IsolatedBegin { task },
             IsolatedEnd => Event::IsolatedEnd { task },
-            Deadlock(_) | Resume(_) => continue,
+            _ => continue,
         };
         stream.event(event).map_err(|error| format!("{at}: {call:?}: {error}"))?;
     }

@@ -339,6 +339,12 @@ fn a_verdict_claims_no_more_than_was_proved() {
     let threads = findings::Threads { stack: 2, name: Some("io".into()), count: 1 };
     let text = headline(|findings| findings.threads = vec![threads]);
     assert_eq!(text, format!("{free}; not checked: 1 thread (io) started at src/main.rs:10"));
+    let text = headline(|findings| findings.uses.odd_sizes_unseen = true);
+    assert_eq!(text, format!("{free}; accesses of other sizes than 1, 2, 4, 8 and 16 bytes are not seen"));
+    let text = headline(|findings| {
+        findings.uses.unseen = vec![findings::Unseen { what: "inline assembly".into(), stack: 2, count: 1 }];
+    });
+    assert_eq!(text, format!("{free}; not seen: what is accessed by inline assembly at src/main.rs:10"));
     let text = headline(|findings| findings.uses.split = Some(0));
     assert_eq!(text, format!("{free} with parallel iterators cut into single items"));
     let text = headline(|findings| {

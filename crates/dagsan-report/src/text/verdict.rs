@@ -2,7 +2,7 @@
 
 use dagsan_core::order::Isolation;
 
-use crate::model::{Diagnostic, End, Report, ScheduleDependence, Verdict};
+use crate::model::{Diagnostic, End, Report, ScheduleDependence, Unseen, Verdict};
 use crate::text::race;
 
 /// So many locations are named in a line.
@@ -82,7 +82,7 @@ pub fn verdict(report: &Report) -> String {
             after_races(fault.clone(), fault)
         }
     };
-    text + &unchecked(report) + &depends(report)
+    text + &unchecked(report) + &unseen(report) + &depends(report)
 }
 
 /// What of a native program nobody looked at.
@@ -106,6 +106,26 @@ fn unchecked(report: &Report) -> String {
         forks => format!("{forks} forked processes"),
     }));
     if all.is_empty() { String::new() } else { format!("; not checked: {}", all.join(", ")) }
+}
+
+/// What of a native program nobody can see.
+fn unseen(report: &Report) -> String {
+    let Some(native) = &report.native else { return String::new() };
+    let mut all: Vec<String> = Vec::new();
+    all.extend(
+        native
+            .odd_sizes_unseen
+            .then(|| "accesses of other sizes than 1, 2, 4, 8 and 16 bytes are not seen".to_owned()),
+    );
+    let place = |unseen: &Unseen| match &unseen.at {
+        Some((file, line, _)) => format!("{} at {file}:{line}", unseen.what),
+        None => unseen.what.clone(),
+    };
+    let mut places: Vec<String> = native.unseen.iter().take(SHOWN_LOCATIONS).map(place).collect();
+    let more = native.unseen.len() - places.len();
+    places.extend((more > 0).then(|| count(more as u64, "more place")));
+    all.extend((!places.is_empty()).then(|| format!("not seen: what is accessed by {}", places.join(", "))));
+    all.iter().map(|text| format!("; {text}")).collect()
 }
 
 /// What is no race, and may make schedules differ all the same.

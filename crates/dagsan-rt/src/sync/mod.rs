@@ -26,14 +26,13 @@ mod words;
 mod workers;
 
 use std::ops::Range;
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 
 use dagsan_core::{AccessKind, Bytes, Event, Location, LockId, LockMode, Run, Span, TaskId};
 use rustc_hash::FxHashSet;
 
 use crate::log::Outbox;
 use crate::options::Hygiene;
+use crate::peek::peek;
 use crate::session::Session;
 use crate::sites::{Origin, Sites};
 use crate::uses::Use;
@@ -164,20 +163,6 @@ impl Sync {
     }
 }
 
-/// The value of a word, which is alive: it was used atomically, and has not been freed since.
-fn peek(address: usize, bytes: usize) -> u64 {
-    // SAFETY: see above; these are atomics of the program, aligned to their size.
-    unsafe {
-        match bytes {
-            1 => AtomicU8::from_ptr(address as *mut u8).load(Relaxed).into(),
-            2 => AtomicU16::from_ptr(address as *mut u16).load(Relaxed).into(),
-            4 => AtomicU32::from_ptr(address as *mut u32).load(Relaxed).into(),
-            // Of sixteen bytes the first eight: those that the operations tell of.
-            _ => AtomicU64::from_ptr(address as *mut u64).load(Relaxed),
-        }
-    }
-}
-
 impl Session {
     /// The running task has performed an atomic operation.
     pub fn atomic(&mut self, address: usize, bytes: usize, done: Done, order: Order, frame: usize) {
@@ -207,7 +192,7 @@ impl Session {
         match done {
             Done::Load { .. } => {
                 if order.acquire && is_new && self.sync.hygiene.once {
-                    self.sync.watch.add(task, address);
+                    self.sync.watch.loaded(task, address, bytes, value);
                 }
             }
             Done::Store { .. } | Done::Update { .. } => {
@@ -439,15 +424,14 @@ impl Session {
         let task = self.tasks.current();
         for watched in self.sync.watch.take(task) {
             let Some(word) = self.sync.words.get_mut(watched.address) else { continue };
-            let value = peek(watched.address, word.bytes);
-            if value == word.last {
-                continue;
+            // One that cannot be looked at is gone.
+            let Some(value) = peek(watched.address, word.bytes, &self.image) else { continue };
+            let changed = (value != word.last).then_some(value);
+            self.sync.watch.looked_at(watched, changed);
+            if changed.is_some() {
+                (word.last, word.released) = (value, None);
+                self.release(watched.address, false, task);
             }
-            (word.last, word.released) = (value, None);
-            if self.sync.watch.goes_on(word.bytes, value) {
-                self.sync.watch.keep(watched);
-            }
-            self.release(watched.address, false, task);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Words that code without hooks changes: the standard library completes a `Once` in code that is not instrumented.
 //!
 //! A task that looks at a `Once`, and finds it incomplete, completes it in a call that it makes at once, or somebody else does. So
-//! the words that a strand has loaded with acquire order are looked at again when it ends. One that has changed by then was changed
+//! the words of that size that a strand has loaded with acquire order are looked at again when it ends. One that has changed by then was changed
 //! by the strand, and what it holds now counts as released. If it is complete now, or has not changed at all, there is nothing to
 //! come. Otherwise the initialisation is still going on, tasks in it and all, and the word is looked at again.
 
@@ -16,6 +16,8 @@ use dagsan_core::TaskId;
 pub(super) struct Watched {
     pub(super) task: TaskId,
     pub(super) address: usize,
+    /// Has it changed since, and not to its end?
+    running: bool,
 }
 
 /// See the module's documentation.
@@ -36,8 +38,12 @@ impl Watch {
         self.words.is_empty()
     }
 
-    pub(super) fn add(&mut self, task: TaskId, address: usize) {
-        self.words.push(Watched { task, address });
+    /// A word of so many bytes was loaded, and had this value. It may be a `Once` that is not complete.
+    pub(super) fn loaded(&mut self, task: TaskId, address: usize, bytes: usize, value: u64) {
+        if bytes != size_of::<Once>() || Some(value) == self.complete {
+            return;
+        }
+        self.words.push(Watched { task, address, running: false });
     }
 
     /// Those of `task`, to be looked at.
@@ -45,13 +51,15 @@ impl Watch {
         self.words.extract_if(.., |word| word.task == task).collect()
     }
 
-    /// The word has changed to this. Is it to be watched further?
-    pub(super) fn goes_on(&self, bytes: usize, value: u64) -> bool {
-        bytes != size_of::<Once>() || Some(value) != self.complete
-    }
-
-    pub(super) fn keep(&mut self, word: Watched) {
-        self.words.push(word);
+    /// The word was looked at, and has changed to a value or not: it is watched further if more is to come.
+    pub(super) fn looked_at(&mut self, word: Watched, changed: Option<u64>) {
+        let running = match changed {
+            None => word.running,
+            Some(value) => Some(value) != self.complete,
+        };
+        if running {
+            self.words.push(Watched { running, ..word });
+        }
     }
 
     /// The memory is gone.

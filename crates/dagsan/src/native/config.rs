@@ -23,8 +23,8 @@ pub fn cargo() -> Command {
     Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// Is the toolchain one that we support? If not, says what to do; if so, which LLVM it has.
-pub fn check_host(target: Option<&str>) -> Result<u32> {
+/// What the compiler says of itself.
+pub fn rustc_version() -> Result<String> {
     let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let output = Command::new(&rustc)
         .arg("-vV")
@@ -32,7 +32,12 @@ pub fn check_host(target: Option<&str>) -> Result<u32> {
         .output()
         .with_context(|| format!("cannot start {}: install Rust", rustc.display()))?;
     ensure!(output.status.success(), "{} does not work: see above", rustc.display());
-    let text = String::from_utf8_lossy(&output.stdout);
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Is the toolchain one that we support? If not, says what to do; if so, which LLVM it has.
+pub fn check_host(target: Option<&str>) -> Result<u32> {
+    let text = rustc_version()?;
     let host = text.lines().find_map(|line| line.strip_prefix("host: ")).unwrap_or("an unknown host");
     ensure!(host == TARGET, "cargo dagsan runs on {TARGET} only, and this toolchain is for {host}");
     match target {

@@ -41,6 +41,8 @@ pub struct Runtime {
     pub directories: Vec<PathBuf>,
     /// The source that takes the place of rayon-core's.
     pub rayon: PathBuf,
+    /// The pass that is loaded into the compiler, if it can be.
+    pub pass: Option<PathBuf>,
 }
 
 /// One `cargo dagsan`.

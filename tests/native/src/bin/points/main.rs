@@ -30,8 +30,10 @@ macro_rules! points {
 }
 
 mod accesses;
+mod allocator;
 mod atomics;
 mod behaviours;
+mod ends;
 mod handover;
 mod heap;
 mod lock_words;
@@ -42,15 +44,18 @@ mod places;
 mod ranges;
 mod schedules;
 mod shared;
+mod sizes;
 mod stacks;
 mod thread_locals;
+mod vectors;
 
 /// A name, and what it runs.
 type Point = (&'static str, fn());
 
 /// Those with their expectations above them.
-const POINTS: [&[Point]; 13] = [
+const POINTS: [&[Point]; 16] = [
     accesses::POINTS,
+    allocator::POINTS,
     atomics::POINTS,
     handover::POINTS,
     heap::POINTS,
@@ -61,8 +66,10 @@ const POINTS: [&[Point]; 13] = [
     places::POINTS,
     ranges::POINTS,
     schedules::POINTS,
+    sizes::POINTS,
     stacks::POINTS,
     thread_locals::POINTS,
+    vectors::POINTS,
 ];
 
 /// Compiles only if the runtime has no crate that compares numbers with things of its own: the type would be ambiguous.
@@ -74,7 +81,8 @@ fn main() -> ExitCode {
         POINTS.into_iter().flatten().for_each(|(name, _)| println!("{name}"));
         return ExitCode::SUCCESS;
     }
-    match POINTS.into_iter().flatten().chain(behaviours::BEHAVIOURS).find(|(name, _)| *name == wanted) {
+    let behaviours = behaviours::BEHAVIOURS.iter().chain(ends::BEHAVIOURS);
+    match POINTS.into_iter().flatten().chain(behaviours).find(|(name, _)| *name == wanted) {
         Some((_, run)) => {
             run();
             ExitCode::SUCCESS

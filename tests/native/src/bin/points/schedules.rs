@@ -199,7 +199,7 @@ fn schedule_future() {
     });
 }
 
-// expect: race-free
+// expect: race-free, up to atomics
 // result: the same
 fn schedule_promise() {
     let word = AtomicU64::new(0);
@@ -253,7 +253,7 @@ fn schedule_locks() {
     });
 }
 
-// expect: race-free, up to locks and atomics
+// expect: race-free, up to atomics
 // result: the same
 fn schedule_channel() {
     let (sender, receiver) = mpsc::channel();

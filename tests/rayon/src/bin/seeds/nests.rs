@@ -627,18 +627,21 @@ fn four_deep_the_other_way_fixed() {
     bump!(y);
 }
 
-/// Panics, of a job and of a task, from a scope in a task in a join. They print nothing: what the standard library does for
-/// that is under locks that nobody sees.
+/// Panics, and prints nothing: what the standard library does for that is under locks that nobody sees.
+fn fail() {
+    resume_unwind(Box::new("failed"))
+}
+
+/// Panics, of a job and of a task, from a scope in a task in a join.
 fn fails_inside(x: &Cell) {
-    let fail = || resume_unwind(Box::new("failed"));
     let fails = || {
         rayon::join(
             || {
                 finish(|s| {
                     s.spawn(|_| {
                         rayon::scope(|r| {
-                            r.spawn(move |_| fail());
-                            r.spawn(move |_| finish(|s| s.spawn(move |_| fail())));
+                            r.spawn(|_| fail());
+                            r.spawn(|_| finish(|s| s.spawn(|_| fail())));
                         });
                     });
                     s.spawn(|_| bump!(x));

@@ -10,13 +10,12 @@
 //!
 //! It cannot see what other allocators do with memory that they got in large pieces.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::ffi::{c_int, c_void};
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use dagsan_findings::Memory;
-use rustc_hash::FxBuildHasher;
 
 use crate::session::{self, Inside};
 use crate::sites;
@@ -58,41 +57,50 @@ const LARGE: usize = 128 << 10;
 /// So many freed blocks are remembered.
 const FREED: usize = 1024;
 
+/// Blocks, by address.
+#[derive(Debug)]
+pub struct Living(BTreeMap<usize, Block>);
+
+impl Living {
+    const NONE: Living = Living(BTreeMap::new());
+
+    /// The block that the address is in; of one without bytes, its start is taken for one.
+    fn block(&self, address: usize) -> Option<&Block> {
+        let (_, block) = self.0.range(..=address).next_back()?;
+        (address - block.start < block.size.max(1)).then_some(block)
+    }
+
+    /// The memory of the block that the address is in.
+    pub fn at(&self, address: usize) -> Option<Range<usize>> {
+        let Block { start, size, .. } = *self.block(address)?;
+        Some(start..start + size).filter(|block| block.contains(&address))
+    }
+}
+
 #[derive(Debug)]
 struct Blocks {
-    living: HashMap<usize, Block, FxBuildHasher>,
+    living: Living,
     /// Those freed lately, the last one last.
     freed: VecDeque<Block>,
 }
 
-static BLOCKS: Mutex<Blocks> =
-    Mutex::new(Blocks { living: HashMap::with_hasher(FxBuildHasher), freed: VecDeque::new() });
+static BLOCKS: Mutex<Blocks> = Mutex::new(Blocks { living: Living::NONE, freed: VecDeque::new() });
 
 fn blocks() -> MutexGuard<'static, Blocks> {
     BLOCKS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The living block that the address is in, or the one that was the last to be freed. Slow; for reports.
+/// The living block that the address is in, or the one that was the last to be freed.
 pub fn block_of(address: usize) -> Option<Block> {
     let blocks = blocks();
     let inside = |block: &&Block| (block.start..block.start + block.size.max(1)).contains(&address);
-    blocks.living.values().find(inside).or_else(|| blocks.freed.iter().rev().find(inside)).copied()
+    blocks.living.block(address).or_else(|| blocks.freed.iter().rev().find(inside)).copied()
 }
 
-/// The living block that the address is in. Slow, too.
-pub fn living_block(address: usize) -> Option<Block> {
-    let inside = |block: &&Block| (block.start..block.start + block.size).contains(&address);
-    blocks().living.values().find(inside).copied()
-}
-
-/// Does something with the living blocks, sorted by address. None of them can be freed meanwhile: to free a block it must
-/// be taken from the list first. To be called by a thread that is [`Inside`].
-pub fn with_living<R>(action: impl FnOnce(&[Range<usize>]) -> R) -> R {
-    let blocks = blocks();
-    let range = |block: &Block| block.start..block.start + block.size;
-    let mut living: Vec<Range<usize>> = blocks.living.values().map(range).collect();
-    living.sort_unstable_by_key(|block| block.start);
-    action(&living)
+/// Does something with the living blocks. None of them can be freed meanwhile: to free a block it must be taken from the
+/// list first. To be called by a thread that is [`Inside`].
+pub fn with_living<R>(action: impl FnOnce(&Living) -> R) -> R {
+    action(&blocks().living)
 }
 
 /// A block was allocated.
@@ -113,7 +121,7 @@ fn allocated(start: *mut c_void, size: usize) -> *mut c_void {
         let mut frames = [0; FRAMES];
         sites::walk(start::frame(), stack.low, stack.high, &mut frames);
         let start = start as usize;
-        blocks().living.insert(start, Block { start, size, frames });
+        blocks().living.0.insert(start, Block { start, size, frames });
     }
     start
 }
@@ -144,7 +152,7 @@ fn freed(start: *mut c_void) {
     }
     if let Some(_inside) = Inside::enter() {
         let mut blocks = blocks();
-        if let Some(block) = blocks.living.remove(&(start as usize)) {
+        if let Some(block) = blocks.living.0.remove(&(start as usize)) {
             if blocks.freed.len() == FREED {
                 blocks.freed.pop_front();
             }
@@ -260,4 +268,21 @@ pub unsafe extern "C" fn munmap(start: *mut c_void, size: usize) -> c_int {
     }
     // SAFETY: the caller's promise.
     unsafe { libc::syscall(libc::SYS_munmap, start, size) as c_int }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_in_one_block_at_most() {
+        let block = |start, size| (start, Block { start, size, frames: [0; FRAMES] });
+        let living = Living(BTreeMap::from([block(64, 16), block(80, 0), block(96, 8)]));
+        let starts = |address| living.block(address).map(|block| block.start);
+        assert_eq!(
+            [63, 64, 79, 80, 81, 95, 103, 104].map(starts),
+            [None, Some(64), Some(64), Some(80), None, None, Some(96), None]
+        );
+        assert_eq!((living.at(70), living.at(80), living.at(200)), (Some(64..80), None, None));
+    }
 }

@@ -1,6 +1,7 @@
 //! The tasks of the program: which one runs, on which stack, and who created whom.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ops::Range;
 use std::panic::Location as Place;
 
@@ -261,15 +262,15 @@ impl Tasks {
         self.live.iter().enumerate().find_map(lives)
     }
 
-    /// Enters the task and its ancestors, to be spoken of.
+    /// Enters the task and its ancestors, to be spoken of. Those of one that has been entered have been, too.
     pub fn mention(&self, mut task: u32, into: &mut BTreeMap<u32, findings::Task>) {
-        loop {
+        while let Entry::Vacant(entry) = into.entry(task) {
             let birth = self.births.get(task);
             let (parent, kind, created) = match birth {
                 Some(birth) => (Some(birth.parent), birth.kind, Some(place(birth.place))),
                 None => (None, findings::TaskKind::Main, None),
             };
-            into.entry(task).or_insert(findings::Task { number: task, parent, kind, created });
+            entry.insert(findings::Task { number: task, parent, kind, created });
             let Some(parent) = parent else { return };
             task = parent;
         }

@@ -59,6 +59,13 @@ pub trait Order: Send {
         None
     }
 
+    /// Is there so much to be let go by [`Order::collect`], beyond `recent`, that it costs no more than a constant for each
+    /// event since the last time?
+    fn wants_collection(&self, recent: usize) -> bool {
+        let _ = recent;
+        false
+    }
+
     /// Of the strands so far, only `live`, sorted, will ever be asked about again: the engine may forget the others.
     fn collect(&mut self, live: &[StrandId]) {
         let _ = live;

@@ -16,7 +16,7 @@ use crate::order::{self, Build, Engine, Isolation, Order, Visits};
 use crate::race::{Access, Race, RaceLog};
 use crate::stand_in::{Exits, StandIns};
 use crate::step::{Phase, Step};
-use crate::stream::{Consumer, Strand};
+use crate::stream::{Consumer, Dropped, Strand};
 
 /// How many races a detector keeps unless told otherwise.
 pub const RACE_LIMIT: usize = 100_000;
@@ -265,6 +265,13 @@ impl Consumer for Detector {
             Method::Graph(analysis) => analysis.event(step, &mut self.found),
             Method::Order(online) => online.event(step),
         }
+    }
+
+    fn dropped(&mut self, what: Dropped) -> Result<(), Error> {
+        if let Method::Order(online) = &mut self.method {
+            online.order.dropped(what);
+        }
+        Ok(())
     }
 
     fn erase(&mut self, bytes: Bytes) -> Result<(), Error> {

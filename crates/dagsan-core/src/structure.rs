@@ -39,6 +39,7 @@ use crate::ids::{RegionId, ScopeId, StrandId, TaskId, check_dense};
 use crate::locks::{Held, HeldLocks};
 use crate::promises::Promises;
 use crate::step::{Phase, Step};
+use crate::stream::Dropped;
 use crate::tasks::Tasks;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -250,7 +251,7 @@ impl Structure {
             Event::FrameEnd { .. } => self.frame_end(by)?,
             Event::Sync { .. } => closed = self.sync(by)?,
             Event::FutureGet { future, .. } => self.future_get(by, future)?,
-            Event::PromiseNew { promise, .. } => self.promises.create(promise)?,
+            Event::PromiseNew { promise, .. } => self.promises.create(promise, self.recent)?,
             Event::PromiseSet { promise, .. } => self.promises.set(by, promise, self.period)?,
             Event::PromiseGet { promise, .. } => implied = self.promises.get(by, promise)? != self.period,
             Event::IsolatedBegin { .. } => self.isolated_begin(by)?,
@@ -292,6 +293,21 @@ impl Structure {
             open_scopes: &self.open_scopes,
             depth_first: self.depth_first,
         })
+    }
+
+    /// Nobody will get this any more: a get would be an error.
+    pub(crate) fn dropped(&mut self, what: Dropped) -> Result<(), Error> {
+        match what {
+            Dropped::Promise(promise) => self.promises.dropped(promise),
+            Dropped::Future(task) if !self.is_future(task) => Err(Error::NotAFuture(task)),
+            Dropped::Future(task) => {
+                self.futures[task.index() / 64] &= !(1 << (task.index() % 64));
+                if let Some(task) = self.tasks.get_mut(task) {
+                    task.is_future = false;
+                }
+                Ok(())
+            }
+        }
     }
 
     // ---- scopes ------------------------------------------------------------------------------

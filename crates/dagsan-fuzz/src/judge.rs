@@ -11,7 +11,7 @@ use std::fmt;
 use dagsan_core::graph::{EdgeKind, GraphBuilder};
 use dagsan_core::oracle::Oracle;
 use dagsan_core::order::{Engine, Isolation, Options};
-use dagsan_core::{Bytes, Consumer, Detector, Error, Race, Run, Step, Strand, Stream};
+use dagsan_core::{Bytes, Consumer, Detector, Dropped, Error, Race, Run, Step, Strand, Stream};
 
 use crate::{Class, Outcome, Program, Schedule, run_in};
 
@@ -109,6 +109,9 @@ impl Consumer for Seat {
     fn erase(&mut self, bytes: Bytes) -> Result<(), Error> {
         self.take(|detector| detector.erase(bytes))
     }
+    fn dropped(&mut self, what: Dropped) -> Result<(), Error> {
+        self.take(|detector| detector.dropped(what))
+    }
 }
 
 /// The graph builder and a detector per engine, side by side: whoever makes a stream can have it judged.
@@ -195,6 +198,10 @@ impl Consumer for Court {
     fn erase(&mut self, bytes: Bytes) -> Result<(), Error> {
         self.graph.erase(bytes)?;
         self.seats.erase(bytes)
+    }
+    fn dropped(&mut self, what: Dropped) -> Result<(), Error> {
+        self.graph.dropped(what)?;
+        self.seats.dropped(what)
     }
 }
 

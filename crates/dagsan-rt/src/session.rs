@@ -30,7 +30,8 @@ use std::panic::Location as Place;
 use std::time::Instant;
 
 use dagsan_core::{
-    AccessKind, Bytes, Detector, Error, Event, Location, PromiseId, Run, Span, Stream, TaskId, TaskKind,
+    AccessKind, Bytes, Detector, Dropped, Error, Event, Location, PromiseId, Run, Span, Stream, TaskId,
+    TaskKind,
 };
 use dagsan_findings as findings;
 use rustc_hash::FxHashMap;
@@ -63,6 +64,8 @@ pub struct Session {
     pub deadlock: Option<findings::End>,
     /// The promises that the stream knows, by the numbers that the task runtime has for them.
     promises: FxHashMap<u64, PromiseId>,
+    /// How many it has ever known.
+    promise_count: u32,
     /// The program's thread-local variables, of the thread that owns the session.
     pub thread_locals: Range<usize>,
     /// What these alone lead to.
@@ -230,6 +233,7 @@ impl Session {
             stopped: None,
             deadlock: None,
             promises: FxHashMap::default(),
+            promise_count: 0,
             thread_locals: 0..0,
             owned: Owned::default(),
             active: false,
@@ -309,6 +313,10 @@ impl Session {
             self.sync.forget();
             self.owned.clear();
             self.sites.journal.forget();
+            // What was set is before all that comes, and so is a set that the stream has not heard of.
+            for (_, promise) in std::mem::take(&mut self.promises) {
+                self.dropped(Dropped::Promise(promise));
+            }
         }
         self.active = active;
     }
@@ -360,7 +368,8 @@ impl Session {
     /// was checked.
     pub fn promise_set(&mut self, promise: u64) {
         let task = self.tasks.current();
-        let number = PromiseId(self.promises.len() as u32);
+        let number = PromiseId(self.promise_count);
+        self.promise_count += 1;
         self.promises.insert(promise, number);
         self.event(Event::PromiseNew { task, promise: number });
         self.event(Event::PromiseSet { task, promise: number });
@@ -372,6 +381,28 @@ impl Session {
         if let Some(&promise) = self.promises.get(&promise) {
             let task = self.tasks.current();
             self.event(Event::PromiseGet { task, promise });
+        }
+    }
+
+    /// Nobody has a handle to the promise any more.
+    pub fn promise_drop(&mut self, promise: u64) {
+        if let Some(promise) = self.promises.remove(&promise) {
+            self.dropped(Dropped::Promise(promise));
+        }
+    }
+
+    /// Nobody has a handle to the future any more. One that was made while nothing was checked is not known.
+    pub fn future_drop(&mut self, future: Handle) {
+        if future != Handle::MAIN {
+            self.dropped(Dropped::Future(future.task()));
+        }
+    }
+
+    fn dropped(&mut self, what: Dropped) {
+        if self.stopped.is_none()
+            && let Err(error) = self.stream.dropped(what)
+        {
+            self.stop(&error);
         }
     }
 

@@ -66,7 +66,9 @@ mod silent {
         fn future_get(task: Task);
         fn promise_new() -> u64;
         fn promise_set(promise: u64);
+        fn future_drop(task: Task);
         fn promise_get(promise: u64);
+        fn promise_drop(promise: u64);
         fn runtime_variable(start: usize, size: usize);
         fn isolated_begin();
         fn isolated_end();
@@ -115,6 +117,10 @@ mod announced {
         pub(crate) safe fn promise_set(promise: u64);
         #[link_name = "__dagsan_promise_get"]
         pub(crate) safe fn promise_get(promise: u64);
+        #[link_name = "__dagsan_future_drop"]
+        pub(crate) safe fn future_drop(task: Task);
+        #[link_name = "__dagsan_promise_drop"]
+        pub(crate) safe fn promise_drop(promise: u64);
         #[link_name = "__dagsan_runtime_variable"]
         pub(crate) safe fn runtime_variable(start: usize, size: usize);
         #[link_name = "__dagsan_isolated_begin"]
@@ -168,6 +174,8 @@ pub(crate) mod recorded {
         PromiseNew(u64),
         PromiseSet(u64),
         PromiseGet(u64),
+        FutureDrop(Task),
+        PromiseDrop(u64),
         IsolatedBegin,
         IsolatedEnd,
         Deadlock(Vec<(Task, String)>),
@@ -257,6 +265,14 @@ pub(crate) mod recorded {
 
     pub(crate) fn promise_get(promise: u64) {
         call(Call::PromiseGet(promise));
+    }
+
+    pub(crate) fn future_drop(task: Task) {
+        call(Call::FutureDrop(task));
+    }
+
+    pub(crate) fn promise_drop(promise: u64) {
+        call(Call::PromiseDrop(promise));
     }
 
     pub(crate) fn deadlock(blocked: &[Blocked]) {

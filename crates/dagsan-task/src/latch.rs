@@ -105,6 +105,18 @@ impl Latch {
     }
 }
 
+/// The last handle is gone.
+impl Drop for Latch {
+    #[inline(never)]
+    fn drop(&mut self) {
+        let number = *self.number.get_mut();
+        match self.kind {
+            Kind::Promise(_) => events::promise_drop(number),
+            Kind::Future => events::future_drop(number),
+        }
+    }
+}
+
 impl fmt::Display for Latch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {

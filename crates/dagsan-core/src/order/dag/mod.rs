@@ -34,7 +34,8 @@ use crate::error::Error;
 use crate::event::{Event, TaskKind};
 use crate::ids::{PromiseId, ScopeId, StrandId, SyncId, TaskId};
 use crate::step::{Phase, Step};
-use crate::stream::Strand;
+use crate::stream::{Dropped, Strand};
+use crate::structure::ROOT;
 use knowledge::{Knowledge, Known, SetEvent};
 
 /// Where a task is, or was when it ended.
@@ -50,7 +51,7 @@ struct Task {
     is_future: bool,
     /// Was it joined?
     joined: bool,
-    /// The finish that will join it, whoever has joined it before.
+    /// For a future: the finish that will join it, whoever has joined it before, unless it is that of the program.
     scope: Option<ScopeId>,
 }
 
@@ -287,7 +288,7 @@ impl Order for Dag {
             Event::Spawn { kind, .. } => {
                 let (child, rest) = self.sp.fork(self.tasks[by].at)?;
                 let is_future = matches!(kind, TaskKind::Future | TaskKind::Post(_));
-                let scope = is_future.then_some(step.scope);
+                let scope = Some(step.scope).filter(|&scope| is_future && scope != ROOT);
                 self.tasks.push(Task::new(child, self.tasks[by].known, is_future, scope));
                 self.tasks[by].at = rest;
             }
@@ -341,6 +342,17 @@ impl Order for Dag {
             self.sp.precedes_depth_first(at, &now.looked_up)
         } else {
             self.sp.precedes_looked_up(at, &now.looked_up)
+        }
+    }
+
+    fn dropped(&mut self, what: Dropped) {
+        match what {
+            Dropped::Future(task) => {
+                if let Some(task) = self.tasks.get_mut(task) {
+                    task.is_future = false;
+                }
+            }
+            Dropped::Promise(promise) => _ = self.sets.remove(&promise),
         }
     }
 

@@ -28,6 +28,8 @@
 
 mod collect;
 
+pub(super) use collect::Moment;
+
 use crate::ids::StrandId;
 use crate::order::Visits;
 use crate::order::sp::{Position, SeriesParallel};

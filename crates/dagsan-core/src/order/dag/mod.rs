@@ -24,6 +24,8 @@
 //! Strand numbers grow along paths: a strand that was not yet delivered when a set event happened
 //! does not precede it, which ends most searches early.
 
+#[cfg(test)]
+mod collected;
 mod knowledge;
 
 use rustc_hash::FxHashMap;
@@ -36,7 +38,7 @@ use crate::ids::{PromiseId, ScopeId, StrandId, SyncId, TaskId};
 use crate::step::{Phase, Step};
 use crate::stream::{Dropped, Strand};
 use crate::structure::ROOT;
-use knowledge::{Knowledge, Known, SetEvent};
+use knowledge::{Knowledge, Known, Moment, SetEvent};
 
 /// Where a task is, or was when it ended.
 #[derive(Debug, Clone, Copy)]
@@ -272,6 +274,8 @@ impl Dag {
         self.isolated = None;
         self.releases.clear();
         self.strands.forget();
+        self.now =
+            Now { at: main.at, known: Known::NOTHING, looked_up: self.sp.look_up(main.at), ..self.now };
         (self.learnt, self.kept) = (0, 0);
         Ok(())
     }
@@ -375,11 +379,17 @@ impl Order for Dag {
         });
         let released = releases.values().flatten().map(|release| release.at);
         let asked = strands.iter().copied().chain(released).collect();
+        // What a task knows now is for later moments of its; what an event knows is for those who know the event.
+        let later = |at| Moment { at, clock: u32::MAX, learnt: u32::MAX };
         knowledge.collect(sp, asked, |visit| {
-            tasks.iter_mut().for_each(|task| visit(&mut task.known));
-            scopes.iter_mut().flat_map(|scope| &mut scope.known).for_each(&mut *visit);
-            events(sets, isolated, releases).for_each(|event| visit(&mut event.known));
-            visit(&mut now.known);
+            tasks.iter_mut().for_each(|task| visit(&mut task.known, later(task.at)));
+            for Scope { end, known } in &mut *scopes {
+                known.iter_mut().for_each(|known| visit(known, later(*end)));
+            }
+            for SetEvent { at, clock, known, learnt } in events(sets, isolated, releases) {
+                visit(known, Moment { at: *at, clock: *clock, learnt: *learnt });
+            }
+            visit(&mut now.known, later(now.at));
         });
         for scope in &mut *scopes {
             scope.known.sort_unstable();

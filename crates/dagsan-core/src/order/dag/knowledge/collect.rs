@@ -5,21 +5,28 @@
 //! after all set events that there are. The knowledge is that of a *root* (a task, a promise that was set, a kept release, …)
 //! or is made of roots and of new set events later.
 //!
+//! A root has a *holder*, at some position: whoever has the root's knowledge later is there, or after it in the SP order, or
+//! knows a set event that is there or after it.
+//!
 //! **What may go.** For a set event `p` of a node let U(p) be those of the asked that are at or before `p`.
 //!
 //! ```text
 //!   p may go   <=   U(p) is empty,
-//!              or   its node is no root, and every node M that includes it has an event q with U(p) before q
+//!              or   on every way from a root down to the node of p there is another event q, or the root's holder is a q,
+//!                   with all of U(p) before q
 //! ```
 //!
 //! Proof that no answer changes: let a root R know `p`, and let `l` be in U(p). Take a way from R down to the node of
-//! `p`. If `p` went, it was not because of an empty U(p); so the node of `p` is no root, and the node before it on the way has
-//! a `q` after `l`. If `q` went too, there is another one further up; R itself is a root, and its events after `l` all stay.
+//! `p`. If `p` went, there is a `q` after `l` further up on the way. If `q` went too, there is another one further up, and so on;
+//! the last one is an event that stays, or R's holder, which whoever asks is after, or knows an event after.
 //! Knowledge that is dropped when all its events SP-precede a position has lost nothing either: the events that stay are after
 //! all `l` that those were after which went.
 //!
-//! In a chain of futures, where each gets the one before, all but the last link may go, although what the main task did before it
-//! started them is before them all: it is also before the last.
+//! In a chain of futures, where each gets the one before, all links may go, although what the main task did before it
+//! started them is before them all: it is also before the last future. Of two tasks that wait for each other in turn, each
+//! needs to know the other's last event only.
+//!
+//! What is on every way to a node is looked at exactly for the nodes that include it, and else for a few events ([`Above`]).
 //!
 //! **How U(p) is compared.** A position is a point of the plane, by its places in the English and in the Hebrew order;
 //! U(p) are the asked below and to the left of `p`, and they are all before `q` exactly if the last of them in English order
@@ -29,6 +36,7 @@
 use rustc_hash::FxHashMap;
 
 use super::{Knowledge, Known, NOTHING, Node, Point, SetEvent};
+use crate::ids::StrandId;
 use crate::order::sp::{Position, Ranks, SeriesParallel};
 
 /// The last of some positions in both orders, by rank.
@@ -38,46 +46,104 @@ struct Last {
     hebrew: u32,
 }
 
-const UNREACHED: u8 = 0;
-const REACHED: u8 = 1;
-const ROOT: u8 = 2;
+/// A moment of a task: an event, or where somebody is who has knowledge.
+#[derive(Debug, Clone, Copy)]
+pub(in super::super) struct Moment {
+    pub(in super::super) at: Position,
+    pub(in super::super) clock: u32,
+    pub(in super::super) learnt: u32,
+}
+
+impl Moment {
+    /// Is all that is at or before this one, at or before the other one, too?
+    fn is_covered_by(&self, ranks: &Ranks, other: &Moment) -> bool {
+        let last = Last { english: ranks.english(self.at), hebrew: ranks.hebrew(self.at) };
+        other.covers(ranks, self, last)
+    }
+
+    /// Is this one after all the asked that `other` is after, of which `last` are the last?
+    fn covers(&self, ranks: &Ranks, other: &Moment, last: Last) -> bool {
+        if self.at == other.at {
+            return self.clock >= other.clock && self.learnt >= other.learnt;
+        }
+        ranks.english(self.at) > last.english && ranks.hebrew(self.at) > last.hebrew
+    }
+}
+
+impl From<&Point> for Moment {
+    fn from(&Point { at, clock, learnt, .. }: &Point) -> Moment {
+        Moment { at, clock, learnt }
+    }
+}
+
+/// Some moments of which each, or one that covers it, is on every way from a root to a node.
+#[derive(Debug, Clone, Copy, Default)]
+struct Above([Option<Moment>; FEW]);
+
+const FEW: usize = 4;
+
+impl Above {
+    /// The first of these that are not covered by others.
+    fn of(moments: impl IntoIterator<Item = Moment>, ranks: &Ranks) -> Above {
+        let mut above = Above::default();
+        for moment in moments {
+            if above.iter().any(|other| moment.is_covered_by(ranks, &other)) {
+                continue;
+            }
+            let place = |place: &&mut Option<Moment>| {
+                place.as_ref().is_none_or(|other| other.is_covered_by(ranks, &moment))
+            };
+            match above.0.iter_mut().find(place) {
+                Some(place) => *place = Some(moment),
+                None => break,
+            }
+        }
+        above
+    }
+
+    fn iter(&self) -> impl Iterator<Item = Moment> + use<> {
+        self.0.into_iter().flatten()
+    }
+
+    /// What is on the ways of both.
+    fn meet(&self, other: &Above, ranks: &Ranks) -> Above {
+        let in_both = |a: Above, b: Above| {
+            a.iter().filter(move |moment| b.iter().any(|other| moment.is_covered_by(ranks, &other)))
+        };
+        Above::of(in_both(*self, *other).chain(in_both(*other, *self)), ranks)
+    }
+
+    fn covers(&self, ranks: &Ranks, point: &Point, last: Last) -> bool {
+        self.iter().any(|moment| moment.covers(ranks, &point.into(), last))
+    }
+}
 
 impl Knowledge {
     /// Forgets what answers nothing. `asked` are the positions of all that will be asked about; `roots` shows all
-    /// knowledge that somebody has, and must show the same both times it is called.
+    /// knowledge that somebody has, with its holder, and must show the same both times it is called.
     pub(in super::super) fn collect(
         &mut self,
         sp: &SeriesParallel,
         asked: Vec<Position>,
-        mut roots: impl FnMut(&mut dyn FnMut(&mut Known)),
+        mut roots: impl FnMut(&mut dyn FnMut(&mut Known, Moment)),
     ) {
         if self.nodes.len() == 1 {
             return;
         }
-        let mut marks = vec![UNREACHED; self.nodes.len()];
-        roots(&mut |known| marks[known.0 as usize] = ROOT);
-        for number in (1..self.nodes.len()).rev() {
-            if marks[number] != UNREACHED {
-                for part in parts(&self.nodes[number], &self.included) {
-                    let mark = &mut marks[part.0 as usize];
-                    *mark = (*mark).max(REACHED);
-                }
-            }
-        }
         let ranks = sp.ranks();
-        let needed = self.needed(&ranks, &marks, asked);
-        let renamed = self.rebuild(sp, &marks, &needed);
-        roots(&mut |known| *known = renamed[known.0 as usize]);
-        self.memo.fill((crate::ids::StrandId(0), Known::NOTHING, false));
+        // What is above the nodes that are reached.
+        let mut above: Vec<Option<Above>> = vec![None; self.nodes.len()];
+        roots(&mut |known, holder| reach(&mut above, *known, Above::of([holder], &ranks), &ranks));
+        let needed = self.needed(&ranks, &mut above, asked);
+        let renamed = self.rebuild(sp, &above, &needed);
+        roots(&mut |known, _| *known = renamed[known.0 as usize]);
+        self.memo.fill((StrandId(0), Known::NOTHING, false));
     }
 
-    /// Which of the points are needed.
-    fn needed(&self, ranks: &Ranks, marks: &[u8], asked: Vec<Position>) -> Vec<bool> {
+    /// Which of the points are needed. Goes on from what is above the roots.
+    fn needed(&self, ranks: &Ranks, above: &mut [Option<Above>], asked: Vec<Position>) -> Vec<bool> {
         let mut sweep = Sweep::new(ranks, asked);
-        let mut order: Vec<u32> = Vec::new();
-        for (node, _) in self.nodes.iter().zip(marks).filter(|(_, mark)| **mark != UNREACHED) {
-            order.extend(node.first_point..node.first_point + node.points);
-        }
+        let mut order: Vec<u32> = (0..self.points.len() as u32).collect();
         order.sort_unstable_by_key(|&point| ranks.english(self.points[point as usize].at));
         // The last asked before each point, if there are any.
         let mut before: Vec<Option<Last>> = vec![None; self.points.len()];
@@ -85,30 +151,35 @@ impl Knowledge {
             before[point as usize] = sweep.before(self.points[point as usize].at);
         }
         let mut needed = vec![false; self.points.len()];
-        for (node, &mark) in self.nodes.iter().zip(marks) {
-            let own = node.first_point as usize..(node.first_point + node.points) as usize;
-            if mark == ROOT {
-                own.for_each(|point| needed[point] = before[point].is_some());
+        let mut need = |node: &Node, covers: &dyn Fn(&Point, Last) -> bool| {
+            for point in node.first_point as usize..(node.first_point + node.points) as usize {
+                if let (false, Some(last)) = (needed[point], before[point]) {
+                    needed[point] = !covers(&self.points[point], last);
+                }
+            }
+        };
+        for (node, above) in self.nodes.iter().zip(&*above) {
+            if let Some(above) = above {
+                need(node, &|point, last| above.covers(ranks, point, last));
             }
         }
-        for (node, _) in self.nodes.iter().zip(marks).filter(|(_, mark)| **mark != UNREACHED) {
-            let above = self.points(node);
+        // What includes others has the larger number.
+        for (number, node) in self.nodes.iter().enumerate().rev() {
+            let Some(higher) = above[number] else { continue };
+            let own = self.points(node);
+            let here = Above::of(own.iter().map(Moment::from).chain(higher.iter()), ranks);
             for part in parts(node, &self.included) {
-                let part = self.node(part);
-                for point in part.first_point as usize..(part.first_point + part.points) as usize {
-                    if let Some(last) = before[point]
-                        && !needed[point]
-                    {
-                        needed[point] = !covers(ranks, above, &self.points[point], last);
-                    }
-                }
+                need(self.node(part), &|point, last| {
+                    one_covers(ranks, own, point, last) || higher.covers(ranks, point, last)
+                });
+                reach(above, part, here, ranks);
             }
         }
         needed
     }
 
     /// Makes all nodes anew that were reached, of the points that are needed. Returns the new name of each old node.
-    fn rebuild(&mut self, sp: &SeriesParallel, marks: &[u8], needed: &[bool]) -> Vec<Known> {
+    fn rebuild(&mut self, sp: &SeriesParallel, above: &[Option<Above>], needed: &[bool]) -> Vec<Known> {
         let nodes = std::mem::replace(&mut self.nodes, vec![NOTHING]);
         let points = std::mem::take(&mut self.points);
         let included = std::mem::take(&mut self.included);
@@ -116,8 +187,7 @@ impl Knowledge {
         // Nodes without points are sets of others, and the same set is one node.
         let mut sets: FxHashMap<Vec<Known>, Known> = FxHashMap::default();
         let (mut events, mut more) = (Vec::new(), Vec::new());
-        for (number, node) in
-            nodes.iter().enumerate().skip(1).filter(|(number, _)| marks[*number] != UNREACHED)
+        for (number, node) in nodes.iter().enumerate().skip(1).filter(|(number, _)| above[*number].is_some())
         {
             let own = node.first_point as usize..(node.first_point + node.points) as usize;
             events.clear();
@@ -149,6 +219,12 @@ impl Knowledge {
     }
 }
 
+/// There is one more way to a node, with this on it.
+fn reach(above: &mut [Option<Above>], node: Known, way: Above, ranks: &Ranks) {
+    let all = &mut above[node.0 as usize];
+    *all = Some(all.map_or(way, |other| other.meet(&way, ranks)));
+}
+
 /// What a node includes.
 fn parts<'a>(node: &Node, included: &'a [Known]) -> impl Iterator<Item = Known> + use<'a> {
     let others = &included[node.first_included as usize..][..node.included as usize];
@@ -157,7 +233,7 @@ fn parts<'a>(node: &Node, included: &'a [Known]) -> impl Iterator<Item = Known> 
 }
 
 /// Is one of these points after all the asked that `point` is after, of which `last` are the last?
-fn covers(ranks: &Ranks, above: &[Point], point: &Point, last: Last) -> bool {
+fn one_covers(ranks: &Ranks, above: &[Point], point: &Point, last: Last) -> bool {
     let from = above.partition_point(|other| ranks.english(other.at) <= last.english);
     if above.get(from).is_some_and(|other| ranks.hebrew(other.hebrew) > last.hebrew) {
         return true;

@@ -7,7 +7,6 @@
 mod patterns;
 
 use std::process::ExitCode;
-use std::time::Instant;
 
 use dagsan_task::{Promise, Scope, finish};
 
@@ -42,27 +41,27 @@ fn main() -> ExitCode {
     match arguments.as_slice() {
         [list] if list == "list" => {
             PATTERNS.iter().for_each(|pattern| println!("{}\t{}", pattern.name, pattern.count));
-            ExitCode::SUCCESS
         }
-        [name, count] if let (Some(pattern), Ok(count)) = (known(name), count.parse()) => {
-            measure(pattern.run, count);
-            ExitCode::SUCCESS
-        }
-        _ => {
-            eprintln!("usage: kernels NAME COUNT, or kernels list");
-            ExitCode::FAILURE
-        }
+        [name, count] => match (known(name), count.parse()) {
+            (Some(pattern), Ok(count)) => repeat(pattern.run, count),
+            _ => return usage(),
+        },
+        _ => return usage(),
     }
+    ExitCode::SUCCESS
 }
 
-fn measure(run: for<'s> fn(&Scope<'s>, usize), count: usize) {
+fn usage() -> ExitCode {
+    eprintln!("usage: kernels NAME COUNT, or kernels list");
+    ExitCode::FAILURE
+}
+
+fn repeat(run: for<'s> fn(&Scope<'s>, usize), count: usize) {
     let over = Promise::new();
-    let start = Instant::now();
     finish(|scope| {
         let until = over.clone();
         scope.spawn(move |_| _ = until.get());
         finish(|scope| run(scope, count));
         over.set(());
     });
-    println!("time {:.6}", start.elapsed().as_secs_f64());
 }

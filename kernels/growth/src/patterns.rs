@@ -1,5 +1,6 @@
 //! The patterns.
 
+use std::hint::black_box;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
 
@@ -8,7 +9,7 @@ use dagsan_task::{Future, Promise, Scope, isolated};
 /// Tasks of one scope, each with its own element.
 pub fn spawns(scope: &Scope<'_>, count: usize) {
     for i in 0..count {
-        scope.spawn(move |_| drop(Box::new(i)));
+        scope.spawn(move |_| drop(black_box(Box::new(i))));
     }
 }
 
@@ -97,14 +98,16 @@ fn receive(from: &mut Promise<Letter>) -> u64 {
     value
 }
 
-/// Two tasks' isolated sections.
+/// Two tasks' isolated sections, which write to the same place.
 pub fn isolated_sections(scope: &Scope<'_>, count: usize) {
-    let total = Arc::new(Mutex::new(0));
+    let total = Box::into_raw(Box::new(0));
     for _ in 0..2 {
-        let total = Arc::clone(&total);
+        let total = Raw(total);
         scope.spawn(move |_| {
+            let Raw(total) = { total };
             for _ in 0..count / 2 {
-                isolated(|| *total.lock().unwrap() += 1);
+                // SAFETY: never freed; the sections exclude each other.
+                isolated(|| unsafe { *total += 1 });
             }
         });
     }
@@ -172,18 +175,19 @@ pub fn hand_over(scope: &Scope<'_>, count: usize) {
     }
 }
 
-struct Racy(*mut u64);
+/// What tasks share as they like.
+struct Raw(*mut u64);
 
-// SAFETY: it is not: the two tasks race, which is the point. They run on one thread.
-unsafe impl Send for Racy {}
+// SAFETY: all tasks run on one thread.
+unsafe impl Send for Raw {}
 
 /// Boxes that two tasks write to, all of which live to the end.
 pub fn races(scope: &Scope<'_>, count: usize) {
     for _ in 0..count {
         let block = Box::into_raw(Box::new(0));
         for _ in 0..2 {
-            let block = Racy(block);
-            // SAFETY: never freed.
+            let block = Raw(block);
+            // SAFETY: never freed. The two race, which is the point.
             scope.spawn(move |_| unsafe { *{ block }.0 += 1 });
         }
     }

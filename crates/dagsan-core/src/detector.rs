@@ -13,7 +13,7 @@ use crate::history::{History, Judge, Record};
 use crate::ids::{StrandId, TaskId};
 use crate::locks::{Held, ISOLATED, Lockset, Locksets};
 use crate::order::{self, Build, Engine, Isolation, Order, Visits};
-use crate::race::{Access, Race, RaceLog};
+use crate::race::{Access, Meeting, Meetings, Race, RaceLog};
 use crate::stand_in::{Exits, StandIns};
 use crate::step::{Phase, Step};
 use crate::stream::{Consumer, Dropped, Strand};
@@ -79,13 +79,14 @@ struct Origin {
 #[derive(Debug)]
 pub(crate) struct Findings {
     log: RaceLog,
+    meetings: Meetings,
     pub(crate) stats: Stats,
 }
 
 impl Findings {
     /// Keeps at most `limit` races.
     pub(crate) fn new(limit: usize) -> Findings {
-        Findings { log: RaceLog::new(limit), stats: Stats::default() }
+        Findings { log: RaceLog::new(limit), meetings: Meetings::default(), stats: Stats::default() }
     }
 
     /// The races found so far.
@@ -148,6 +149,12 @@ impl Detector {
         self.found.races()
     }
 
+    /// The parallel atomic accesses found so far, one per pair of sites. Order engines only; and of many on one byte the
+    /// latest are compared only.
+    pub fn meetings(&self) -> &[Meeting] {
+        self.found.meetings.all()
+    }
+
     /// Takes back those of the races from number `from` on that a front end, which knows what memory is, finds to be none.
     #[cold]
     pub fn withdraw_races(&mut self, from: usize, is_none: impl FnMut(&Race) -> bool) {
@@ -172,11 +179,11 @@ impl Detector {
         }
     }
 
-    /// Has an acquire ever put something in order that was not? An engine that does not know says yes.
-    pub fn has_acquired(&self) -> bool {
+    /// How many acquires have put something in order that was not, if the engine knows.
+    pub fn acquired(&self) -> Option<u64> {
         match &self.method {
-            Method::Order(online) => online.order.has_acquired(),
-            Method::Graph(_) => true,
+            Method::Order(online) => online.order.acquired(),
+            Method::Graph(_) => None,
         }
     }
 
@@ -422,6 +429,18 @@ impl Judge for Bench<'_> {
 
     fn excludes_no_more(&self, a: StrandId, b: StrandId) -> bool {
         self.locksets.excludes_no_more(self.origins[a].locks, self.origins[b].locks)
+    }
+
+    fn meet(&mut self, first: Record, second: Record) {
+        let side = |record: Record| (record.site(), record.kind());
+        let meeting = Meeting { first: side(first), second: side(second) };
+        if first.strand() != self.now
+            && self.task(first.strand()) != self.task
+            && self.found.meetings.wants(&meeting)
+            && !self.order.precedes_without_acquires(first.strand())
+        {
+            self.found.meetings.add(meeting);
+        }
     }
 
     #[cold]

@@ -8,13 +8,12 @@
 //! ```
 //!
 //! This is the lockset of Eraser (Savage et al. 1997), but nothing is learnt from it: the locks of two
-//! accesses are compared, not those of a location intersected. What cannot be said: that a lock was held by
-//! somebody else for the task (a lock taken before a spawn and held until its join).
+//! accesses are compared, not those of a location intersected. Which of them a task holds is kept in `held`. That sections
+//! which depend on each other are ordered besides is the business of `sections`.
 
 use rustc_hash::FxHashMap;
 
-use crate::error::Error;
-use crate::ids::{LockId, TaskId};
+use crate::ids::LockId;
 
 /// How a lock is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -32,6 +31,20 @@ pub struct Held {
     pub lock: LockId,
     /// How.
     pub mode: LockMode,
+    /// Of a lock that tasks share because they are under it: which section of it they are part of. 0 if none is.
+    pub family: u32,
+}
+
+/// The lock is the task's alone.
+pub(crate) const NO_FAMILY: u32 = 0;
+
+impl Held {
+    /// Do the two, which hold the same lock, wait for each other?
+    #[inline]
+    fn excludes(self, other: Held) -> bool {
+        self.mode.max(other.mode) == LockMode::Exclusive
+            && (self.family != other.family || self.family == NO_FAMILY)
+    }
 }
 
 impl LockId {
@@ -50,60 +63,24 @@ impl LockId {
 const WORKERS: u32 = u32::MAX / 2;
 
 /// The isolated section, where it is read as mutual exclusion: no lock of a program has its number.
-pub(crate) const ISOLATED: Held = Held { lock: LockId(u32::MAX), mode: LockMode::Exclusive };
+pub(crate) const ISOLATED: Held =
+    Held { lock: LockId(u32::MAX), mode: LockMode::Exclusive, family: NO_FAMILY };
 
 /// Do the locks keep two strands apart? Both are sorted by lock.
 pub(crate) fn exclude(a: &[Held], b: &[Held]) -> bool {
-    a.iter().any(|mine| {
-        let theirs = find(b, mine.lock).map(|at| b[at].mode);
-        theirs.is_some_and(|mode| mode.max(mine.mode) == LockMode::Exclusive)
-    })
+    a.iter().any(|mine| find(b, mine.lock).is_some_and(|at| mine.excludes(b[at])))
 }
 
 /// Does whoever excludes `a` exclude `b` too?
 fn excludes_no_more(a: &[Held], b: &[Held]) -> bool {
-    a.iter().all(|mine| find(b, mine.lock).is_some_and(|at| b[at].mode >= mine.mode))
+    let no_more = |mine: &Held, other: Held| {
+        other.mode >= mine.mode && (other.family == NO_FAMILY || other.family == mine.family)
+    };
+    a.iter().all(|mine| find(b, mine.lock).is_some_and(|at| no_more(mine, b[at])))
 }
 
 fn find(held: &[Held], lock: LockId) -> Option<usize> {
     held.binary_search_by_key(&lock, |held| held.lock).ok()
-}
-
-/// The locks that a task holds.
-#[derive(Debug, Default)]
-pub(crate) struct HeldLocks {
-    sorted: Vec<Held>,
-}
-
-impl HeldLocks {
-    pub(crate) fn as_slice(&self) -> &[Held] {
-        &self.sorted
-    }
-
-    pub(crate) fn lock(&mut self, task: TaskId, lock: LockId, mode: LockMode) -> Result<(), Error> {
-        if lock == ISOLATED.lock {
-            return Err(Error::TooMany("locks"));
-        }
-        match self.sorted.binary_search_by_key(&lock, |held| held.lock) {
-            Ok(_) => Err(Error::AlreadyHeld { task, lock }),
-            Err(at) => {
-                self.sorted.insert(at, Held { lock, mode });
-                Ok(())
-            }
-        }
-    }
-
-    pub(crate) fn unlock(&mut self, task: TaskId, lock: LockId) -> Result<(), Error> {
-        let at = find(&self.sorted, lock).ok_or(Error::NotHeld { task, lock })?;
-        self.sorted.remove(at);
-        Ok(())
-    }
-
-    pub(crate) fn set_mode(&mut self, task: TaskId, lock: LockId, mode: LockMode) -> Result<(), Error> {
-        let at = find(&self.sorted, lock).ok_or(Error::NotHeld { task, lock })?;
-        self.sorted[at].mode = mode;
-        Ok(())
-    }
 }
 
 /// A set of held locks, by number.
@@ -172,14 +149,16 @@ impl Locksets {
 mod tests {
     use super::*;
 
-    /// All sets over two locks.
+    /// All sets over two locks, alone and in two families.
     fn all() -> Vec<Vec<Held>> {
-        let modes = [None, Some(LockMode::Shared), Some(LockMode::Exclusive)];
-        let pairs = modes.into_iter().flat_map(|first| modes.map(|second| [first, second]));
+        let modes = [LockMode::Shared, LockMode::Exclusive];
+        let ways = modes.iter().flat_map(|&mode| (0..3).map(move |family| Some((mode, family))));
+        let ways: Vec<_> = ways.chain([None]).collect();
+        let pairs = ways.iter().flat_map(|&first| ways.iter().map(move |&second| [first, second]));
         pairs
             .map(|pair| {
                 let held = (0..).map(LockId).zip(pair);
-                held.filter_map(|(lock, mode)| Some(Held { lock, mode: mode? })).collect()
+                held.filter_map(|(lock, way)| way.map(|(mode, family)| Held { lock, mode, family })).collect()
             })
             .collect()
     }
@@ -204,7 +183,7 @@ mod tests {
 
     #[test]
     fn readers_do_not_exclude_each_other() {
-        let held = |mode| [Held { lock: LockId(4), mode }];
+        let held = |mode| [Held { lock: LockId(4), mode, family: NO_FAMILY }];
         let (shared, exclusive) = (held(LockMode::Shared), held(LockMode::Exclusive));
         assert!(!exclude(&shared, &shared));
         assert!(exclude(&shared, &exclusive) && exclude(&exclusive, &exclusive));
@@ -214,7 +193,7 @@ mod tests {
     #[test]
     fn equal_sets_have_one_number_until_all_is_forgotten() {
         let mut sets = Locksets::new();
-        let shared = [Held { lock: LockId(1), mode: LockMode::Shared }];
+        let shared = [Held { lock: LockId(1), mode: LockMode::Shared, family: NO_FAMILY }];
         let number = sets.intern(&shared);
         assert_eq!(sets.intern(&shared), number);
         assert_ne!(sets.intern(&[ISOLATED]), number);
@@ -224,17 +203,9 @@ mod tests {
     }
 
     #[test]
-    fn a_task_holds_what_it_has_locked_and_not_unlocked() {
-        let (task, lock) = (TaskId::MAIN, LockId(3));
-        let mut held = HeldLocks::default();
-        assert_eq!(held.lock(task, lock, LockMode::Shared), Ok(()));
-        assert_eq!(held.lock(task, LockId(1), LockMode::Exclusive), Ok(()));
-        assert_eq!(held.lock(task, lock, LockMode::Exclusive), Err(Error::AlreadyHeld { task, lock }));
-        assert_eq!(held.set_mode(task, lock, LockMode::Exclusive), Ok(()));
-        assert!(held.as_slice().is_sorted() && held.as_slice()[1].mode == LockMode::Exclusive);
-        assert_eq!(held.unlock(task, lock), Ok(()));
-        assert_eq!(held.unlock(task, lock), Err(Error::NotHeld { task, lock }));
-        assert_eq!(held.set_mode(task, lock, LockMode::Shared), Err(Error::NotHeld { task, lock }));
-        assert_eq!(held.lock(task, ISOLATED.lock, LockMode::Shared), Err(Error::TooMany("locks")));
+    fn a_family_is_not_kept_apart() {
+        let held = |family| [Held { lock: LockId(4), mode: LockMode::Exclusive, family }];
+        assert!(!exclude(&held(3), &held(3)));
+        assert!(exclude(&held(3), &held(4)) && exclude(&held(3), &held(NO_FAMILY)));
     }
 }

@@ -1,6 +1,6 @@
 //! Races, and the log that keeps one of each.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::access::AccessKind;
 use crate::bytes::Location;
@@ -106,6 +106,44 @@ impl RaceLog {
     /// How many were found beyond the limit.
     pub fn dropped(&self) -> u64 {
         self.dropped
+    }
+}
+
+/// Two places in the code whose atomic accesses to the same bytes are parallel, one of them a write. That is no race, but
+/// what the other sees, or what is there in the end, may depend on the schedule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Meeting {
+    /// The place of the access that came first when they were first seen, and what it does.
+    pub first: (SiteId, AccessKind),
+    /// The other one.
+    pub second: (SiteId, AccessKind),
+}
+
+/// The meetings, each once; of too many, some.
+#[derive(Debug, Default)]
+pub(crate) struct Meetings {
+    all: Vec<Meeting>,
+    known: FxHashSet<Meeting>,
+}
+
+/// So many meetings are kept.
+const MEETINGS: usize = 10_000;
+
+impl Meetings {
+    /// Would it be kept?
+    #[inline]
+    pub(crate) fn wants(&self, meeting: &Meeting) -> bool {
+        self.all.len() < MEETINGS && !self.known.contains(meeting)
+    }
+
+    pub(crate) fn add(&mut self, meeting: Meeting) {
+        if self.known.insert(meeting) {
+            self.all.push(meeting);
+        }
+    }
+
+    pub(crate) fn all(&self) -> &[Meeting] {
+        &self.all
     }
 }
 

@@ -9,9 +9,10 @@ use crate::access::{AccessKind, AccessSet, Run, Span, runs_of};
 use crate::bytes::Bytes;
 use crate::error::Error;
 use crate::event::Event;
-use crate::ids::{LockId, PromiseId, SiteId, StrandId, TaskId};
+use crate::ids::{LockId, PromiseId, SiteId, StrandId, SyncId, TaskId};
 use crate::locks::{Held, LockMode};
-use crate::step::Step;
+use crate::sections::{Inside, Sections};
+use crate::step::{Phase, Step};
 use crate::structure::Structure;
 
 /// A strand whose accesses are being delivered.
@@ -73,6 +74,9 @@ impl<C: Consumer + ?Sized> Consumer for &mut C {
     fn accesses(&mut self, strand: &Strand, runs: &[Run]) -> Result<(), Error> {
         (**self).accesses(strand, runs)
     }
+    fn spans(&mut self, strand: &Strand, spans: &[Span]) -> Result<(), Error> {
+        (**self).spans(strand, spans)
+    }
     fn event(&mut self, step: &Step<'_>) -> Result<(), Error> {
         (**self).event(step)
     }
@@ -88,6 +92,9 @@ impl<C: Consumer + ?Sized> Consumer for &mut C {
 impl<C: Consumer> Consumer for Vec<C> {
     fn accesses(&mut self, strand: &Strand, runs: &[Run]) -> Result<(), Error> {
         self.iter_mut().try_for_each(|consumer| consumer.accesses(strand, runs))
+    }
+    fn spans(&mut self, strand: &Strand, spans: &[Span]) -> Result<(), Error> {
+        self.iter_mut().try_for_each(|consumer| consumer.spans(strand, spans))
     }
     fn event(&mut self, step: &Step<'_>) -> Result<(), Error> {
         self.iter_mut().try_for_each(|consumer| consumer.event(step))
@@ -105,6 +112,10 @@ impl<A: Consumer, B: Consumer> Consumer for (A, B) {
     fn accesses(&mut self, strand: &Strand, runs: &[Run]) -> Result<(), Error> {
         self.0.accesses(strand, runs)?;
         self.1.accesses(strand, runs)
+    }
+    fn spans(&mut self, strand: &Strand, spans: &[Span]) -> Result<(), Error> {
+        self.0.spans(strand, spans)?;
+        self.1.spans(strand, spans)
     }
     fn event(&mut self, step: &Step<'_>) -> Result<(), Error> {
         self.0.event(step)?;
@@ -129,6 +140,19 @@ pub struct Stream<C> {
     stopped: bool,
     taken: AccessSet,
     scratch: Vec<Run>,
+    /// If sections of locks that depend on each other are to be ordered.
+    sections: Option<Box<Ordering>>,
+}
+
+/// What it takes to order sections.
+#[derive(Debug, Default)]
+struct Ordering {
+    sections: Sections,
+    /// How often one was found to depend on another.
+    found: u64,
+    /// Room for the sections that a task is in, and for what it is to acquire.
+    inside: Vec<Inside>,
+    acquire: Vec<SyncId>,
 }
 
 impl<C: Consumer> Stream<C> {
@@ -141,7 +165,20 @@ impl<C: Consumer> Stream<C> {
             stopped: false,
             taken: AccessSet::new(),
             scratch: Vec::new(),
+            sections: None,
         }
+    }
+
+    /// From here on sections of locks that depend on each other come in the order of the run (see `sections`): the
+    /// consumer gets a release at the end of a section, and an acquire where another one depends on it. Without this, locks
+    /// are mutual exclusion and nothing else. To be called before the first event.
+    pub fn order_sections(&mut self) {
+        self.sections = Some(Box::default());
+    }
+
+    /// How often a section was found to depend on another one, of another task.
+    pub fn dependent_sections(&self) -> u64 {
+        self.sections.as_ref().map_or(0, |ordering| ordering.found)
     }
 
     /// Like [`Stream::new`]; looks for tasks to forget when `recent` have come, as a detector does for strands (see
@@ -174,6 +211,7 @@ impl<C: Consumer> Stream<C> {
             return Ok(());
         }
         self.guarded(|stream| {
+            stream.follow_sections(task, runs)?;
             let (strand, consumer) = stream.running(task)?;
             consumer.accesses(&strand, runs)
         })
@@ -185,6 +223,7 @@ impl<C: Consumer> Stream<C> {
             return Ok(());
         }
         self.guarded(|stream| {
+            stream.follow_sections(task, spans)?;
             let (strand, consumer) = stream.running(task)?;
             consumer.spans(&strand, spans)
         })
@@ -193,16 +232,67 @@ impl<C: Consumer> Stream<C> {
     /// A task event.
     pub fn event(&mut self, event: Event) -> Result<(), Error> {
         self.guarded(|stream| {
-            let step = stream.structure.apply(event)?;
-            stream.consumer.event(&step)
+            if let Event::Unlock { task, lock } | Event::SetLockMode { task, lock, .. } = event {
+                stream.end_section(task, lock)?;
+            }
+            stream.apply(event)
         })
+    }
+
+    fn apply(&mut self, event: Event) -> Result<(), Error> {
+        let step = self.structure.apply(event)?;
+        if step.phase == Phase::Quiesced
+            && let Some(ordering) = &mut self.sections
+        {
+            ordering.sections.clear();
+        }
+        self.consumer.event(&step)
+    }
+
+    /// What `task` is about to deliver comes after the sections that it depends on.
+    #[inline]
+    fn follow_sections<S: Copy + Into<Span>>(&mut self, task: TaskId, spans: &[S]) -> Result<(), Error> {
+        if self.sections.is_none() || self.structure.quiescent() {
+            return Ok(());
+        }
+        self.structure.turn(task)?;
+        if self.structure.locks(task).is_empty() {
+            return Ok(());
+        }
+        self.acquire_sections(task, spans)
+    }
+
+    fn acquire_sections<S: Copy + Into<Span>>(&mut self, task: TaskId, spans: &[S]) -> Result<(), Error> {
+        let Some(ordering) = &mut self.sections else { return Ok(()) };
+        ordering.inside.clear();
+        ordering.inside.extend(self.structure.inside(task));
+        let mut acquire = std::mem::take(&mut ordering.acquire);
+        acquire.clear();
+        ordering.sections.touch(task, &ordering.inside, spans, &mut acquire);
+        ordering.found += acquire.len() as u64;
+        let result = acquire.iter().try_for_each(|&sync| self.apply(Event::Acquire { task, sync }));
+        if let Some(ordering) = &mut self.sections {
+            ordering.acquire = acquire;
+        }
+        result
+    }
+
+    /// A section of `task` ends, if it has taken the lock itself.
+    fn end_section(&mut self, task: TaskId, lock: LockId) -> Result<(), Error> {
+        let Some(ordering) = &mut self.sections else { return Ok(()) };
+        let section = self.structure.own_section(task, lock);
+        match section.and_then(|(_, section)| ordering.sections.end(section)) {
+            Some(sync) => self.apply(Event::Release { task, sync, keep: false }),
+            None => Ok(()),
+        }
     }
 
     /// `task` holds `lock` in `mode` from here on, and for what it does from now on *or has not delivered yet*: a
     /// front end may learn only at the unlock that a lock was a reader's. If the mode changes, what was delivered
     /// before belongs to another strand.
     pub fn set_lock_mode(&mut self, task: TaskId, lock: LockId, mode: LockMode) -> Result<(), Error> {
-        if !self.stopped && self.structure.holds(task, Held { lock, mode }) {
+        let own = self.structure.own_section(task, lock);
+        if !self.stopped && own.is_some_and(|(held, _)| held.mode == mode) {
             return Ok(());
         }
         self.event(Event::SetLockMode { task, lock, mode })
@@ -228,7 +318,12 @@ impl<C: Consumer> Stream<C> {
     /// `bytes` become other memory without a free: a dead stack, for example. The caller has
     /// delivered the accesses that came before.
     pub fn erase(&mut self, bytes: Bytes) -> Result<(), Error> {
-        self.guarded(|stream| stream.consumer.erase(bytes))
+        self.guarded(|stream| {
+            if let Some(ordering) = &mut stream.sections {
+                ordering.sections.erase(bytes);
+            }
+            stream.consumer.erase(bytes)
+        })
     }
 
     /// Nobody has a handle to this future or promise any more. No event of a task, and so the end of no strand.
@@ -305,5 +400,45 @@ impl<C: Consumer> Stream<C> {
         let result = action(self);
         self.stopped = result.is_err();
         result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bytes::Location;
+
+    /// Counts what it is given, and takes nothing apart.
+    #[derive(Default)]
+    struct Whole {
+        spans: usize,
+    }
+
+    impl Consumer for Whole {
+        fn accesses(&mut self, _: &Strand, _: &[Run]) -> Result<(), Error> {
+            panic!("a span was taken apart");
+        }
+        fn spans(&mut self, _: &Strand, spans: &[Span]) -> Result<(), Error> {
+            self.spans += spans.len();
+            Ok(())
+        }
+        fn event(&mut self, _: &Step<'_>) -> Result<(), Error> {
+            Ok(())
+        }
+        fn erase(&mut self, _: Bytes) -> Result<(), Error> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn spans_reach_every_consumer_whole() {
+        let site = SiteId::new(1).unwrap();
+        let at = Location { line: 7, mask: u64::MAX };
+        let first = Run { at, kind: AccessKind::Write, site, atomic: false };
+        let spans = [Span { first, more: 1 << 20 }];
+        let (mut one, mut two) = (Whole::default(), vec![Whole::default(), Whole::default()]);
+        let mut stream = Stream::new((&mut one, &mut two));
+        stream.spans(TaskId::MAIN, &spans).unwrap();
+        assert_eq!([one.spans, two[0].spans, two[1].spans], [1, 1, 1]);
     }
 }

@@ -33,13 +33,15 @@
 //! that nobody has joined. If only the main task is left, each of the others was joined by a task
 //! that itself was joined later, and the last of these joins was made by the main task.
 
+mod handles;
+mod locking;
+
 use crate::error::Error;
 use crate::event::{Event, TaskKind};
+use crate::held::{HeldLocks, SectionId};
 use crate::ids::{RegionId, ScopeId, StrandId, TaskId, check_dense};
-use crate::locks::{Held, HeldLocks};
 use crate::promises::Promises;
 use crate::step::{Phase, Step};
-use crate::stream::Dropped;
 use crate::tasks::Tasks;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,6 +76,8 @@ struct Scope {
     running: u32,
     /// Was something started in it that outlives it?
     escapes: bool,
+    /// When it was opened.
+    opened: u64,
 }
 
 #[derive(Debug)]
@@ -97,9 +101,18 @@ struct Task {
 
 impl Task {
     fn new(parent: TaskId, scope: ScopeId, finish: ScopeId, is_future: bool) -> Task {
-        let (ended, joined, escapes) = (false, false, false);
-        let locks = HeldLocks::default();
-        Task { parent, scope, finish, top: None, ended, joined, is_future, escapes, strand: None, locks }
+        Task {
+            parent,
+            scope,
+            finish,
+            top: None,
+            ended: false,
+            joined: false,
+            is_future,
+            escapes: false,
+            strand: None,
+            locks: HeldLocks::default(),
+        }
     }
 }
 
@@ -126,6 +139,13 @@ pub struct Structure {
     open: u32,
     /// Counts quiescent points.
     period: u32,
+    /// Counts scopes that were opened and locks that were taken.
+    clock: u64,
+    /// The last section of a lock.
+    section: SectionId,
+    /// Families of locks that were given back while tasks under them were not joined.
+    early: Vec<u32>,
+    unlocked_early: bool,
     drained: Vec<ScopeId>,
     joined: Vec<TaskId>,
     cross: Vec<TaskId>,
@@ -151,6 +171,7 @@ impl Structure {
             tasks: Vec::new(),
             running: 1,
             escapes: false,
+            opened: 0,
         };
         Structure {
             tasks: Tasks::new(Task::new(TaskId::MAIN, ROOT, ROOT, false)),
@@ -165,6 +186,10 @@ impl Structure {
             depth_first: true,
             open: 1,
             period: 0,
+            clock: 0,
+            section: SectionId(0),
+            early: Vec::new(),
+            unlocked_early: false,
             drained: Vec::new(),
             joined: Vec::new(),
             cross: Vec::new(),
@@ -190,16 +215,6 @@ impl Structure {
     /// The task in the isolated section, if one is open.
     pub fn isolated(&self) -> Option<TaskId> {
         self.isolated
-    }
-
-    /// The locks that `task`, which has not ended, holds, sorted.
-    pub(crate) fn locks(&self, task: TaskId) -> &[Held] {
-        self.tasks[task].locks.as_slice()
-    }
-
-    /// Does `task` hold this lock this way?
-    pub(crate) fn holds(&self, task: TaskId, held: Held) -> bool {
-        self.tasks.get(task).is_some_and(|task| !task.ended && task.locks.as_slice().contains(&held))
     }
 
     /// The number of the running strand of `task`, to be given to it. Its next event takes it away.
@@ -228,6 +243,9 @@ impl Structure {
             return Err(Error::TaskEnded(task));
         }
         self.depth_first &= task == self.turn;
+        if !self.early.is_empty() {
+            self.tasks[task].locks.drop_families(&self.early);
+        }
         Ok(self.depth_first)
     }
 
@@ -266,9 +284,9 @@ impl Structure {
             }
             Event::Await { region, .. } => self.await_region(by, region)?,
             Event::Ewait { region, joined, .. } => self.ewait(by, region, joined)?,
-            Event::Lock { lock, mode, .. } => self.tasks[by].locks.lock(by, lock, mode)?,
-            Event::Unlock { lock, .. } => self.tasks[by].locks.unlock(by, lock)?,
-            Event::SetLockMode { lock, mode, .. } => self.tasks[by].locks.set_mode(by, lock, mode)?,
+            Event::Lock { lock, mode, .. } => self.lock(by, lock, mode)?,
+            Event::Unlock { lock, .. } => self.unlock(by, lock)?,
+            Event::SetLockMode { lock, mode, .. } => self.set_mode(by, lock, mode)?,
             // An acquire of what was never released means nothing, and is no error.
             Event::Release { .. } | Event::Acquire { .. } => {}
         }
@@ -295,24 +313,10 @@ impl Structure {
         })
     }
 
-    /// Nobody will get this any more: a get would be an error.
-    pub(crate) fn dropped(&mut self, what: Dropped) -> Result<(), Error> {
-        match what {
-            Dropped::Promise(promise) => self.promises.dropped(promise),
-            Dropped::Future(task) if !self.is_future(task) => Err(Error::NotAFuture(task)),
-            Dropped::Future(task) => {
-                self.futures[task.index() / 64] &= !(1 << (task.index() % 64));
-                if let Some(task) = self.tasks.get_mut(task) {
-                    task.is_future = false;
-                }
-                Ok(())
-            }
-        }
-    }
-
     // ---- scopes ------------------------------------------------------------------------------
 
     fn push(&mut self, task: TaskId, kind: ScopeKind) -> ScopeId {
+        let opened = self.tick();
         let below = self.tasks[task].top;
         let id = self.free_scopes.pop().unwrap_or(ScopeId(self.scopes.len() as u32));
         let finish = match (kind, below) {
@@ -324,11 +328,11 @@ impl Structure {
             Some(scope) => {
                 scope.tasks.clear();
                 (scope.kind, scope.below, scope.finish) = (kind, below, finish);
-                (scope.running, scope.escapes) = (0, false);
+                (scope.running, scope.escapes, scope.opened) = (0, false, opened);
             }
             None => {
                 let tasks = Vec::new();
-                self.scopes.push(Scope { kind, below, finish, tasks, running: 0, escapes: false });
+                self.scopes.push(Scope { kind, below, finish, tasks, running: 0, escapes: false, opened });
             }
         }
         self.tasks[task].top = Some(id);
@@ -419,11 +423,10 @@ impl Structure {
         check_dense("task", self.tasks.next() as usize, child.0)?;
         let mut opened = None;
         let scope = match kind {
-            TaskKind::Spawn => self.top_block(by).unwrap_or_else(|| {
-                let block = self.push(by, ScopeKind::Block);
-                opened = Some(block);
-                block
-            }),
+            TaskKind::Spawn => match self.top_block(by) {
+                Some(block) => block,
+                None => *opened.insert(self.push(by, ScopeKind::Block)),
+            },
             TaskKind::Async | TaskKind::Future | TaskKind::Post(_) => {
                 if let TaskKind::Post(region) = kind {
                     self.region(region)?.push(child);
@@ -442,7 +445,8 @@ impl Structure {
             self.tasks.retain(|task| !task.joined || task.is_future);
         }
         let is_future = matches!(kind, TaskKind::Future | TaskKind::Post(_));
-        self.tasks.push(Task::new(by, scope, finish, is_future));
+        let locks = self.locks_of_child(by, kind, scope);
+        self.tasks.push(Task { locks, ..Task::new(by, scope, finish, is_future) });
         if kind == TaskKind::Future {
             self.futures.resize(child.index() / 64 + 1, 0);
             self.futures[child.index() / 64] |= 1 << (child.index() % 64);
@@ -452,7 +456,8 @@ impl Structure {
         Ok((scope, opened))
     }
 
-    fn innermost_finish(&self, task: TaskId) -> ScopeId {
+    /// The innermost finish around what `task`, which has not ended, does now: it joins what is started there.
+    pub fn innermost_finish(&self, task: TaskId) -> ScopeId {
         let task = &self.tasks[task];
         task.top.map_or(task.finish, |top| self.scopes[top.index()].finish)
     }
@@ -511,19 +516,6 @@ impl Structure {
         Ok(closed)
     }
 
-    fn future_get(&mut self, by: TaskId, future: TaskId) -> Result<(), Error> {
-        self.check_known(future)?;
-        if !self.is_future(future) {
-            return Err(Error::NotAFuture(future));
-        }
-        self.join_ended(by, future)
-    }
-
-    fn is_future(&self, task: TaskId) -> bool {
-        let word = self.futures.get(task.index() / 64);
-        word.is_some_and(|word| word >> (task.index() % 64) & 1 == 1)
-    }
-
     fn join_ended(&mut self, by: TaskId, task: TaskId) -> Result<(), Error> {
         if !self.has_ended(task) {
             return Err(Error::StillRunning { by, task });
@@ -566,6 +558,7 @@ impl Structure {
 
     fn quiesce(&mut self) {
         self.period += 1;
+        self.early.clear();
         self.tasks.forget_others();
         self.scopes[ROOT.index()].tasks.clear();
         let mut next = self.tasks[TaskId::MAIN].top;

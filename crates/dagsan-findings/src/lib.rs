@@ -8,9 +8,10 @@
 //! looked up in the executable, and are the same in every run.
 
 mod json;
+pub mod output;
 
+use std::io;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
 
@@ -182,6 +183,10 @@ pub struct Task {
     pub kind: TaskKind,
     /// Where.
     pub created: Option<Place>,
+    /// Of a task that the main one has created: the call stack of the outermost call that it belongs to, in
+    /// [`Findings::stacks`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stack: Option<usize>,
 }
 
 /// How a task was created.
@@ -195,6 +200,12 @@ pub enum TaskKind {
     Spawn,
     /// Joined by get.
     Future,
+    /// rayon: the first closure of a `join`, or a piece of a parallel iterator.
+    Join,
+    /// rayon: a job of a scope; joined by the end of the scope.
+    Scope,
+    /// rayon: a job that nobody joins.
+    Detached,
 }
 
 /// A place in the source, as the compiler names it.
@@ -211,9 +222,16 @@ pub struct Place {
 /// What a verdict depends on.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Uses {
-    /// Locks or isolated sections were used by tasks that may run in parallel: what is said holds up to the order in
-    /// which they are taken.
+    /// Locks or isolated sections were used by tasks that may run in parallel, and read as mutual exclusion: what is said holds
+    /// if the sections commute.
     pub locks: bool,
+    /// Sections of a lock that depend on each other came in the order of this run: what is said holds for schedules in which
+    /// they do.
+    #[serde(default)]
+    pub lock_order: bool,
+    /// A lock was given back while tasks that were started under it were not joined.
+    #[serde(default)]
+    pub unlocked_early: bool,
     /// An atomic operation of one task saw what a parallel one had written: what is said holds for schedules in which
     /// it sees the same.
     pub atomics: bool,
@@ -225,9 +243,27 @@ pub struct Uses {
     /// Where tasks asked what depends on the schedule.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub schedule: Vec<ScheduleDependence>,
+    /// The compiler did not take DagSan's own pass: accesses of other sizes than 1, 2, 4, 8 and 16 bytes are not seen.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub odd_sizes_unseen: bool,
+    /// What tasks executed and nobody can see.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unseen: Vec<Unseen>,
 }
 
-/// Tasks asked for something that depends on the schedule: without a race, but not determinate either.
+/// Something that accesses memory in a way that is not known.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unseen {
+    /// What: "inline assembly", or the name of an intrinsic function of LLVM's.
+    pub what: String,
+    /// Where: a call stack, in [`Findings::stacks`].
+    pub stack: usize,
+    /// How often.
+    pub count: u64,
+}
+
+/// Tasks did something whose outcome depends on the schedule: without a race, but not determinate either. What the
+/// runtime cannot tell is whose code it is in: atomic operations of locks are listed too.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScheduleDependence {
     /// What they asked for.
@@ -238,6 +274,12 @@ pub struct ScheduleDependence {
     /// Where, otherwise: a call stack, in [`Findings::stacks`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stack: Option<usize>,
+    /// The call stack of an atomic operation that may come before or after the one in question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other: Option<usize>,
+    /// The call stack of the outermost call of a task runtime that it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<usize>,
     /// How often.
     pub count: u64,
 }
@@ -251,6 +293,12 @@ pub enum ScheduleDependent {
     Bridge,
     /// Which worker runs the task: memory that a thread-local variable leads to.
     ThreadLocal,
+    /// Which of two atomic operations comes first, one of which looks at the value that the other changes.
+    Value,
+    /// The same, if the program looks at the value.
+    PerhapsValue,
+    /// Which of two atomic stores comes last.
+    Store,
 }
 
 /// Threads that nobody checks.
@@ -322,11 +370,8 @@ pub enum Error {
 impl Findings {
     /// Writes the file, whole or not at all: another process may be waiting for it.
     pub fn write(&self, path: &Path) -> Result<(), Error> {
-        let file = |error| Error::File { path: path.to_owned(), error };
         let text = json::to_string(self)?;
-        let partial = path.with_extension(format!("{}.partial", std::process::id()));
-        fs::write(&partial, text).map_err(file)?;
-        fs::rename(&partial, path).map_err(file)
+        output::write(path, text.as_bytes()).map_err(|error| Error::File { path: path.to_owned(), error })
     }
 
     /// Reads the file.
@@ -337,7 +382,7 @@ impl Findings {
         struct Head {
             version: u32,
         }
-        let text = fs::read(path).map_err(|error| Error::File { path: path.to_owned(), error })?;
+        let text = std::fs::read(path).map_err(|error| Error::File { path: path.to_owned(), error })?;
         let format = |error| Error::Format { path: path.to_owned(), error };
         let Head { version } = serde_json::from_slice(&text).map_err(format)?;
         if version != VERSION {

@@ -11,9 +11,10 @@ use std::fmt;
 use dagsan_core::graph::{EdgeKind, GraphBuilder};
 use dagsan_core::oracle::Oracle;
 use dagsan_core::order::{Engine, Isolation, Options};
-use dagsan_core::{Bytes, Consumer, Detector, Dropped, Error, Race, Run, Step, Strand, Stream};
+use dagsan_core::{Bytes, Construct, Consumer, Detector, Dropped, Error, Race, Run, Step, Strand, Stream};
 
-use crate::{Class, Outcome, Program, Schedule, run_in};
+use crate::sections::DependentSections;
+use crate::{Class, Outcome, Program, Schedule, Stmt, run_in};
 
 /// Strands and tasks that are not needed any more are looked for all the time: what is wrongly forgotten shows here.
 const RECENT: usize = 2;
@@ -224,14 +225,41 @@ pub fn judge_in(
     class: Option<Class>,
 ) -> Result<Judgement, Disagreement> {
     let mut stream = Stream::with_recent(Court::new(engines), RECENT);
-    let outcome = match run_in(program, schedule, &mut stream) {
-        Ok(outcome) => outcome,
-        // The runner sends well-formed streams only: the structure is wrong about that.
-        Err(error) => return Err(Disagreement { engine: "(structure)", about: About::Refused(error) }),
-    };
+    let outcome = run_in(program, schedule, &mut stream).map_err(ill_formed)?;
     let (racy_bytes, verdicts) =
         stream.into_consumer().judge_with(|engine, error| may_refuse(engine, class, schedule, error))?;
+    if program.walk().any(|stmt| matches!(stmt, Stmt::Lock(..))) {
+        judge_sections(program, schedule, engines)?;
+    }
     Ok(Judgement { outcome, racy_bytes, verdicts })
+}
+
+/// Judges those of the engines that take atomics on the same run, with sections of locks in the order of the run if they
+/// depend on each other; and that the stream finds the same edges as the definition does.
+fn judge_sections(
+    program: &Program,
+    schedule: Schedule,
+    engines: &[&'static Engine],
+) -> Result<(), Disagreement> {
+    let takes = |engine: &&Engine| engine.supports(Construct::Lock) && engine.supports(Construct::Atomic);
+    let engines: Vec<&'static Engine> = engines.iter().copied().filter(takes).collect();
+    let mut stream = Stream::with_recent(Court::new(&engines), RECENT);
+    stream.order_sections();
+    run_in(program, schedule, &mut stream).map_err(ill_formed)?;
+    let (found, _) = stream.into_consumer().judge_with(|_, _| false)?;
+
+    let mut stream = Stream::new(DependentSections::default());
+    run_in(program, schedule, &mut stream).map_err(ill_formed)?;
+    let racy = stream.into_consumer().racy_bytes();
+    match found.symmetric_difference(&racy).next() {
+        Some(&byte) => Err(Disagreement { engine: "(sections)", about: About::Missed(byte) }),
+        None => Ok(()),
+    }
+}
+
+/// The runner sends well-formed streams only: the structure is wrong about that.
+fn ill_formed(error: Error) -> Disagreement {
+    Disagreement { engine: "(structure)", about: About::Refused(error) }
 }
 
 fn may_refuse(engine: &Engine, class: Option<Class>, schedule: Schedule, error: &Error) -> bool {

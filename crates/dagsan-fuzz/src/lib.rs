@@ -13,6 +13,7 @@ mod pool;
 mod program;
 mod run;
 pub mod rust;
+mod sections;
 mod shrink;
 pub mod source;
 mod text;

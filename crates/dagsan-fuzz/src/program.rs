@@ -187,7 +187,7 @@ impl Stmt {
 impl Program {
     /// Every statement in text order: a block before its body.
     pub fn walk(&self) -> Walk<'_> {
-        Walk { open: vec![self.body.iter()] }
+        walk(&self.body)
     }
 
     /// Calls `visit` on every statement, in text order.
@@ -224,6 +224,11 @@ impl Program {
     pub fn task_count(&self) -> usize {
         1 + self.walk().filter(|stmt| stmt.creates_task()).count()
     }
+}
+
+/// The same for a part of a program.
+pub(crate) fn walk(body: &[Stmt]) -> Walk<'_> {
+    Walk { open: vec![body.iter()] }
 }
 
 /// Iterator over all statements; see [`Program::walk`]. Its stack is on the heap: nesting may be deep.

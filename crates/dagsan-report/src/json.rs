@@ -57,6 +57,10 @@ struct JsonReport<'a> {
 struct JsonNative<'a> {
     /// Does the verdict hold only if the sections under locks commute?
     locks: bool,
+    /// Does it hold for schedules in which sections of locks that depend on each other come in the order of the run?
+    lock_order: bool,
+    /// Was a lock given back while tasks under it were not joined? Races with what they did under it may be missed.
+    unlocked_early: bool,
     /// Does it hold only for schedules that keep the order of atomic operations?
     atomics: bool,
     /// Forked processes and threads that were not checked.
@@ -65,9 +69,15 @@ struct JsonNative<'a> {
     /// Into how many pieces parallel iterators were cut; 0 for single items.
     #[serde(skip_serializing_if = "Option::is_none")]
     split: Option<u32>,
-    /// Where tasks asked what depends on the schedule.
+    /// Where tasks did something whose outcome depends on the schedule.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     schedule: Vec<JsonDependence<'a>>,
+    /// Were accesses of other sizes than 1, 2, 4, 8 and 16 bytes not seen?
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    odd_sizes_unseen: bool,
+    /// What tasks executed and nobody can see.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unseen: Vec<JsonUnseen<'a>>,
     /// The tasks that races and waits speak of, and their ancestors.
     tasks: Vec<JsonTask<'a>>,
 }
@@ -76,6 +86,19 @@ struct JsonNative<'a> {
 struct JsonDependence<'a> {
     on: &'a str,
     call: &'a str,
+    count: u64,
+    /// Only if the program looks at the value of the atomic operation?
+    if_used: bool,
+    /// The atomic operation that may come before or after it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    other: Option<JsonPlace<'a>>,
+    #[serde(flatten)]
+    at: Option<JsonPlace<'a>>,
+}
+
+#[derive(Serialize)]
+struct JsonUnseen<'a> {
+    what: &'a str,
     count: u64,
     #[serde(flatten)]
     at: Option<JsonPlace<'a>>,
@@ -289,17 +312,28 @@ fn native<'a>(report: &'a Report, native: &'a Native) -> JsonNative<'a> {
     });
     let schedule = native.schedule.iter().map(|dependence| JsonDependence {
         on: dependence.on,
-        call: dependence.call,
+        call: &dependence.call,
         count: dependence.count,
+        if_used: dependence.if_used,
+        other: dependence.other.as_ref().map(position),
         at: dependence.at.as_ref().map(position),
+    });
+    let unseen = native.unseen.iter().map(|unseen| JsonUnseen {
+        what: &unseen.what,
+        count: unseen.count,
+        at: unseen.at.as_ref().map(position),
     });
     JsonNative {
         locks: native.locks,
+        lock_order: native.lock_order,
+        unlocked_early: native.unlocked_early,
         atomics: native.atomics,
         forks: native.forks,
         threads: threads.collect(),
         split: native.split,
         schedule: schedule.collect(),
+        odd_sizes_unseen: native.odd_sizes_unseen,
+        unseen: unseen.collect(),
         tasks: tasks.collect(),
     }
 }

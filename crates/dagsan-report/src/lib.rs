@@ -17,6 +17,6 @@ pub mod text;
 
 pub use model::{
     Blocked, Detail, Diagnostic, End, Expectation, Exploration, Failure, Frame, Join, Native, OUTPUT, Race,
-    Report, Side, Stats, Task, Threads, Verdict, Witness,
+    Report, ScheduleDependence, Side, StandIn, Stats, Task, Threads, Verdict, Witness,
 };
 pub use source::{Place, Source};

@@ -22,6 +22,14 @@ pub enum Join {
     Get,
     /// By an await on its region.
     Await,
+    /// By the `join` of rayon that it is a closure of.
+    Closure,
+    /// By the parallel iterator of rayon that it is a piece of.
+    Iterator,
+    /// By the end of its scope of rayon.
+    Scope,
+    /// By nobody.
+    Nobody,
 }
 
 /// A task that a report speaks of.
@@ -31,7 +39,7 @@ pub struct Task {
     pub parent: Option<u32>,
     /// What it is: "main", "async", "future `fill`".
     pub what: String,
-    /// Where it was created; the main task was not.
+    /// Where it was created, in the user's code; the main task was not.
     pub created: Option<Place>,
     /// What would join it.
     pub join: Join,
@@ -63,10 +71,21 @@ pub struct Detail {
     pub locked: bool,
     /// Is the place that of an access to bytes nearby, because that of these was forgotten?
     pub nearby: bool,
+    /// If no frame of the user's code is known, and so the place is not that of the access: what it is.
+    pub stand_in: Option<StandIn>,
     /// How it came to be, the innermost frame first.
     pub stack: Vec<Frame>,
     /// Does the stack go up to the start of the task?
     pub complete: bool,
+}
+
+/// What is shown instead of the place of an access.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StandIn {
+    /// Where its task was created, or an ancestor of it.
+    Creation,
+    /// Where this task was created, which is parallel to the access.
+    Parallel(u32),
 }
 
 /// A function on a call stack.
@@ -78,7 +97,7 @@ pub struct Frame {
     pub at: Option<(String, u32, u32)>,
     /// Is its code a part of the next function's?
     pub inlined: bool,
-    /// Does it belong to the standard library or to the task runtime?
+    /// Is it none of the user's: of the standard library, the task runtime or a dependency?
     pub library: bool,
 }
 
@@ -279,6 +298,10 @@ pub struct Exploration {
 pub struct Native {
     /// Did parallel tasks use locks or isolated sections?
     pub locks: bool,
+    /// Does it hold for schedules in which sections of locks that depend on each other come in the order of the run?
+    pub lock_order: bool,
+    /// Was a lock given back while tasks under it were not joined? Races with what they did under it may be missed.
+    pub unlocked_early: bool,
     /// Did a task see by an atomic operation what a parallel one had written?
     pub atomics: bool,
     /// How many processes were forked and not checked.
@@ -287,19 +310,38 @@ pub struct Native {
     pub threads: Vec<Threads>,
     /// Parallel iterators of rayon were cut into about so many pieces, or down to single items (0).
     pub split: Option<u32>,
-    /// Where tasks asked what depends on the schedule.
+    /// Where tasks did something whose outcome depends on the schedule.
     pub schedule: Vec<ScheduleDependence>,
+    /// Were accesses of other sizes than 1, 2, 4, 8 and 16 bytes not seen?
+    pub odd_sizes_unseen: bool,
+    /// What was executed and cannot be seen.
+    pub unseen: Vec<Unseen>,
 }
 
-/// A place where tasks asked what depends on the schedule.
+/// What tasks executed in one place and nobody can see.
 #[derive(Debug, Clone)]
-pub struct ScheduleDependence {
-    /// What decides, in words: "the worker that runs the task".
-    pub on: &'static str,
-    /// What was called: "rayon::current_thread_index".
-    pub call: &'static str,
+pub struct Unseen {
+    /// "inline assembly".
+    pub what: String,
     /// Where, if that is known: the file, the line and the column.
     pub at: Option<(String, u32, u32)>,
+    /// How often.
+    pub count: u64,
+}
+
+/// A place where tasks did something whose outcome depends on the schedule.
+#[derive(Debug, Clone)]
+pub struct ScheduleDependence {
+    /// What it depends on, in words: "the worker that runs the task".
+    pub on: &'static str,
+    /// What was called: "rayon::current_thread_index", "`fetch_add`".
+    pub call: String,
+    /// Where, if that is known: the file, the line and the column.
+    pub at: Option<(String, u32, u32)>,
+    /// Does it depend on it only if the program looks at the value of the operation?
+    pub if_used: bool,
+    /// The atomic operation that may come before or after it.
+    pub other: Option<(String, u32, u32)>,
     /// How often.
     pub count: u64,
 }

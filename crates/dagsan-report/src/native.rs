@@ -1,9 +1,11 @@
 //! From the findings of a native program to a report: addresses become functions, lines and names.
 //!
 //! An access is shown at the innermost line of the *user's* code: a race inside `Vec::push` is the caller's. What was
-//! inlined or called inside of it, in the standard library or the task runtime, is in the call stack. Frames of the
-//! detector are left out.
+//! inlined or called inside of it, in the standard library, in dependencies or in the task runtime, is in the call stack.
+//! Frames of the detector are left out. If no line of the user's is known, the place is where the task was created, and
+//! the report says so. Tasks that a library creates, the pieces of a parallel iterator, are shown where the user calls it.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,13 +13,15 @@ use std::path::{Path, PathBuf};
 use dagsan_core::AccessKind;
 use dagsan_core::order;
 use dagsan_findings as findings;
-use dagsan_findings::{Findings, Kind, Memory, ScheduleDependent, TaskKind};
+use dagsan_findings::{Findings, Kind, Memory, TaskKind};
 
 use crate::model::{
-    Blocked, Detail, End, Frame, Join, Native, Race, Report, ScheduleDependence, Side, Task, Threads,
+    Blocked, Detail, End, Frame, Join, Native, Race, Report, Side, StandIn, Task, Threads, Unseen,
 };
 use crate::source::{Place, Source};
 use crate::symbols::{Symbol, Symbols};
+
+mod schedule;
 
 /// Why findings cannot be shown.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +41,8 @@ pub struct Files {
     current: PathBuf,
     /// Relative names are looked for here, in this order: compilers name files from the root of the workspace.
     roots: Vec<PathBuf>,
+    /// Directories, and whether what lies in them was copied there by `cargo vendor`.
+    vendored: RefCell<HashMap<PathBuf, bool>>,
 }
 
 impl Files {
@@ -44,7 +50,7 @@ impl Files {
     pub fn new(current: &Path, process: &findings::Process) -> Files {
         let starts = [current, &process.directory, &process.executable];
         let roots = starts.into_iter().flat_map(Path::ancestors).map(Path::to_owned).collect();
-        Files { current: current.to_owned(), roots }
+        Files { current: current.to_owned(), roots, vendored: RefCell::default() }
     }
 
     /// The name to show, and where the file is, if it is anywhere.
@@ -58,7 +64,34 @@ impl Files {
         let shown = shown.strip_prefix(&self.current).unwrap_or(shown);
         (shown.display().to_string(), found)
     }
+
+    /// Is the file none of the user's packages'?
+    fn is_library(&self, file: &str) -> bool {
+        LIBRARIES.iter().any(|directory| file.contains(directory)) || self.is_vendored(file)
+    }
+
+    /// cargo leaves a list of files beside what it has copied.
+    fn is_vendored(&self, file: &str) -> bool {
+        let (_, Some(path)) = self.find(file) else { return false };
+        let Some(directory) = path.parent() else { return false };
+        let mut known = self.vendored.borrow_mut();
+        *known.entry(directory.to_owned()).or_insert_with(|| {
+            directory.ancestors().any(|ancestor| ancestor.join(".cargo-checksum.json").is_file())
+        })
+    }
 }
+
+/// Where the standard library, the task runtime and dependencies are.
+const LIBRARIES: [&str; 8] = [
+    "/rustc/",
+    "/rust/deps/",
+    "/rustlib/src/rust/library/",
+    "/dagsan-task/src/",
+    "/corosensei-",
+    "/crates/rayon-core/src/",
+    "/registry/src/",
+    "/git/checkouts/",
+];
 
 /// The report on one process.
 pub fn report(findings: &Findings, symbols: &mut Symbols, files: &Files) -> Result<Report, Error> {
@@ -70,7 +103,7 @@ pub fn report(findings: &Findings, symbols: &mut Symbols, files: &Files) -> Resu
     report.strand_count = findings.stats.strands;
     report.dropped_races = findings.dropped_races;
     let mut reader = Reader { findings, symbols, files, sources: HashMap::new(), report };
-    reader.tasks();
+    reader.tasks()?;
     reader.end();
     for race in &findings.races {
         let race = reader.race(race)?;
@@ -90,19 +123,34 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn tasks(&mut self) {
+    /// A task has a larger number than the one that created it, and comes after it.
+    fn tasks(&mut self) -> Result<(), Error> {
         for task in &self.findings.tasks {
+            let ours = task.created.as_ref().filter(|created| !self.files.is_library(&created.file));
             let (what, join) = match task.kind {
                 TaskKind::Main => ("main", Join::Finish),
                 TaskKind::Async => ("async", Join::Finish),
                 TaskKind::Spawn => ("spawn", Join::Sync),
                 TaskKind::Future => ("future", Join::Get),
+                TaskKind::Join if ours.is_none() => ("parallel iterator", Join::Iterator),
+                TaskKind::Join => ("join", Join::Closure),
+                TaskKind::Scope => ("scope", Join::Scope),
+                TaskKind::Detached => ("spawn", Join::Nobody),
             };
-            let created = task.created.as_ref().map(|created| self.named(created));
+            let created = match (ours, task.stack) {
+                (Some(created), _) => Some(self.named(created)),
+                // A library has created it: the user has called that, or has created a task that has.
+                (None, Some(call)) => self.user_place(call)?,
+                (None, None) => {
+                    let parent = task.parent.and_then(|parent| self.report.tasks.get(&parent));
+                    parent.and_then(|parent| parent.created.clone())
+                }
+            };
             self.report
                 .tasks
                 .insert(task.number, Task { parent: task.parent, what: what.to_owned(), created, join });
         }
+        Ok(())
     }
 
     fn end(&mut self) {
@@ -133,31 +181,23 @@ impl Reader<'_> {
             let at = user_frame(&stack).and_then(|frame| frame.at.clone());
             threads.push(Threads { count: started.count, name: started.name.clone(), at });
         }
-        let mut schedule = Vec::new();
-        for dependence in &uses.schedule {
-            let (on, call) = match dependence.what {
-                ScheduleDependent::Worker => ("the worker that runs the task", "rayon::current_thread_index"),
-                ScheduleDependent::ThreadLocal => {
-                    ("the worker that runs the task", "a thread-local variable")
-                }
-                ScheduleDependent::Bridge => ("the task that takes an item", "par_bridge"),
-            };
-            let at = match (&dependence.place, dependence.stack) {
-                (Some(findings::Place { file, line, column }), _) => {
-                    Some((self.files.find(file).0, *line, *column))
-                }
-                (None, Some(stack)) => user_frame(&self.stack(stack)?).and_then(|frame| frame.at.clone()),
-                (None, None) => None,
-            };
-            schedule.push(ScheduleDependence { on, call, at, count: dependence.count });
+        let schedule = self.schedule()?;
+        let mut unseen = Vec::new();
+        for met in &uses.unseen {
+            let at = user_frame(&self.stack(met.stack)?).and_then(|frame| frame.at.clone());
+            unseen.push(Unseen { what: met.what.clone(), at, count: met.count });
         }
         self.report.native = Some(Native {
             locks: uses.locks,
+            lock_order: uses.lock_order,
+            unlocked_early: uses.unlocked_early,
             atomics: uses.atomics,
             forks: uses.forks,
             threads,
             split: uses.split,
             schedule,
+            odd_sizes_unseen: uses.odd_sizes_unseen,
+            unseen,
         });
         Ok(())
     }
@@ -173,8 +213,8 @@ impl Reader<'_> {
         Ok(Race {
             locations: vec![part],
             object: Some(object),
-            first: self.side(&race.first)?,
-            second: self.side(&race.second)?,
+            first: self.side(&race.first, race.second.task)?,
+            second: self.side(&race.second, race.first.task)?,
             allocated,
             duplicates: race.duplicates,
             schedule: None,
@@ -202,10 +242,15 @@ impl Reader<'_> {
         }
     }
 
-    fn side(&mut self, side: &findings::Side) -> Result<Side, Error> {
+    /// An access, which is parallel to one of the task `other`.
+    fn side(&mut self, side: &findings::Side, other: u32) -> Result<Side, Error> {
         let stack = self.stack(side.stack)?;
+        let (place, stand_in) = match self.user_place(side.stack)? {
+            Some(place) => (place, None),
+            None => self.stand_in(side.task, other).unwrap_or_else(|| (unknown(), None)),
+        };
         Ok(Side {
-            place: self.user_place(side.stack)?.unwrap_or_else(unknown),
+            place,
             kind: match side.kind {
                 Kind::Read => AccessKind::Read,
                 Kind::Write | Kind::Free => AccessKind::Write,
@@ -217,10 +262,22 @@ impl Reader<'_> {
                 atomic: side.atomic,
                 locked: side.locked,
                 nearby: side.nearby,
+                stand_in,
                 stack,
                 complete: self.findings.stacks.get(side.stack).is_some_and(|stack| stack.complete),
             },
         })
+    }
+
+    /// What to show for an access of `task` that is nowhere in the user's code.
+    fn stand_in(&self, task: u32, other: u32) -> Option<(Place, Option<StandIn>)> {
+        let created = |task: &u32| self.report.tasks.get(task)?.created.clone();
+        let own = self.report.ancestry(task, other).iter().find_map(created);
+        if let Some(place) = own {
+            return Some((place, Some(StandIn::Creation)));
+        }
+        let parallel = *self.report.ancestry(other, task).last()?;
+        Some((created(&parallel)?, Some(StandIn::Parallel(parallel))))
     }
 
     /// The frames of a call stack, without those of the detector.
@@ -238,7 +295,7 @@ impl Reader<'_> {
     }
 
     fn frame(&self, symbol: Symbol) -> Frame {
-        let library = is_library(&symbol);
+        let library = symbol.file.as_ref().is_none_or(|file| self.files.is_library(file));
         let Symbol { function, file, line, column, inlined } = symbol;
         let at = file.filter(|_| line > 0).map(|file| (self.files.find(&file).0, line, column));
         Frame { function, at, inlined, library }
@@ -281,31 +338,14 @@ fn unknown() -> Place {
     Place { source: 0, span: 0..0, line: 0, column: 0 }
 }
 
-/// The innermost frame in the user's code, or the innermost of all that have a place.
+/// The innermost frame in the user's code.
 fn user_frame(stack: &[Frame]) -> Option<&Frame> {
-    let mut placed = stack.iter().filter(|frame| frame.at.is_some());
-    placed.clone().find(|frame| !frame.library).or_else(|| placed.next())
+    stack.iter().find(|frame| frame.at.is_some() && !frame.library)
 }
 
 fn is_detector(symbol: &Symbol) -> bool {
     let hook = ["__tsan_", "__dagsan_", "dagsan_rt::", "dagsan_core::", "<dagsan_rt::", "<dagsan_core::"];
     hook.iter().any(|prefix| symbol.function.starts_with(prefix)) || is_in(symbol, &["/dagsan-rt/src/"])
-}
-
-/// Does it belong to the standard library, or to what tasks run on?
-fn is_library(symbol: &Symbol) -> bool {
-    let directories = [
-        "/rustc/",
-        "/rust/deps/",
-        "/rustlib/src/rust/library/",
-        "/dagsan-task/src/",
-        "/corosensei-",
-        "/crates/rayon-core/src/",
-    ];
-    match symbol.file {
-        Some(_) => is_in(symbol, &directories),
-        None => true,
-    }
 }
 
 fn is_in(symbol: &Symbol, directories: &[&str]) -> bool {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fen
 use crate::session;
 use crate::start;
 use crate::state::{ACTIVE, is_owner};
-use crate::sync::{Done, Order};
+use crate::sync::{Change, Done, Order};
 
 /// Tells the session what an operation did; the code that asked for it is who called the function that this is
 /// inlined into.
@@ -16,14 +16,17 @@ macro_rules! done {
     ($address:expr, $bytes:expr, $done:expr, $order:expr) => {
         if ACTIVE.get() && is_owner() {
             let (address, done, order) = ($address as usize, $done, Order::from_abi($order));
-            session::with(|session| session.atomic(address, $bytes, done, order, start::frame()));
+            let frame = start::frame();
+            session::called(frame, |session| session.atomic(address, $bytes, done, order, frame));
         }
     };
 }
 
+pub(crate) use done;
+
 macro_rules! hooks {
     ($T:ty, $Atomic:ty, $bytes:literal, $load:ident, $store:ident, $exchange:ident, $val:ident, $strong:ident, $weak:ident,
-     [$($fetch:ident = $method:ident, $new:expr;)*]) => {
+     [$($fetch:ident = $method:ident, $change:expr, $new:expr;)*]) => {
         /// Loads.
         ///
         /// # Safety
@@ -61,7 +64,7 @@ macro_rules! hooks {
         pub unsafe extern "C" fn $exchange(address: *mut $T, value: $T, order: i32) -> $T {
             // SAFETY: the caller's promise.
             let old = unsafe { <$Atomic>::from_ptr(address) }.swap(value, Ordering::SeqCst);
-            done!(address, $bytes, Done::Update { old: old as u64, new: value as u64, subtracts: false }, order);
+            done!(address, $bytes, Done::Update { old: old as u64, new: value as u64, change: Change::Exchange }, order);
             old
         }
 
@@ -77,7 +80,7 @@ macro_rules! hooks {
             let atomic = unsafe { <$Atomic>::from_ptr(address) };
             match atomic.compare_exchange(expected, value, Ordering::SeqCst, Ordering::SeqCst) {
                 Ok(old) => {
-                    let done = Done::Update { old: old as u64, new: value as u64, subtracts: false };
+                    let done = Done::Update { old: old as u64, new: value as u64, change: Change::CompareExchange };
                     done!(address, $bytes, done, order);
                     old
                 }
@@ -102,7 +105,7 @@ macro_rules! hooks {
             let (atomic, wanted) = unsafe { (<$Atomic>::from_ptr(address), expected.read()) };
             match atomic.compare_exchange(wanted, value, Ordering::SeqCst, Ordering::SeqCst) {
                 Ok(old) => {
-                    let done = Done::Update { old: old as u64, new: value as u64, subtracts: false };
+                    let done = Done::Update { old: old as u64, new: value as u64, change: Change::CompareExchange };
                     done!(address, $bytes, done, order);
                     1
                 }
@@ -141,8 +144,7 @@ macro_rules! hooks {
                 // SAFETY: the caller's promise.
                 let old = unsafe { <$Atomic>::from_ptr(address) }.$method(value, Ordering::SeqCst);
                 let new: fn($T, $T) -> $T = $new;
-                let subtracts = stringify!($method) == "fetch_sub";
-                let done = Done::Update { old: old as u64, new: new(old, value) as u64, subtracts };
+                let done = Done::Update { old: old as u64, new: new(old, value) as u64, change: $change };
                 done!(address, $bytes, done, order);
                 old
             }
@@ -154,12 +156,12 @@ macro_rules! width {
     ($T:ty, $Atomic:ty, $bytes:literal, $load:ident, $store:ident, $exchange:ident, $val:ident, $strong:ident, $weak:ident,
      $add:ident, $sub:ident, $and:ident, $or:ident, $xor:ident, $nand:ident) => {
         hooks!($T, $Atomic, $bytes, $load, $store, $exchange, $val, $strong, $weak, [
-            $add = fetch_add, |old, value| old.wrapping_add(value);
-            $sub = fetch_sub, |old, value| old.wrapping_sub(value);
-            $and = fetch_and, |old, value| old & value;
-            $or = fetch_or, |old, value| old | value;
-            $xor = fetch_xor, |old, value| old ^ value;
-            $nand = fetch_nand, |old, value| !(old & value);
+            $add = fetch_add, Change::Arithmetic, |old, value| old.wrapping_add(value);
+            $sub = fetch_sub, Change::Arithmetic, |old, value| old.wrapping_sub(value);
+            $and = fetch_and, Change::Other, |old, value| old & value;
+            $or = fetch_or, Change::Other, |old, value| old | value;
+            $xor = fetch_xor, Change::Other, |old, value| old ^ value;
+            $nand = fetch_nand, Change::Other, |old, value| !(old & value);
         ]);
     };
 }
@@ -338,7 +340,7 @@ impl Atomic128 {
 pub extern "C" fn __tsan_atomic_thread_fence(order: i32) {
     fence(Ordering::SeqCst);
     if ACTIVE.get() && is_owner() {
-        session::with(|session| session.fence(Order::from_abi(order)));
+        session::called(start::frame(), |session| session.fence(Order::from_abi(order)));
     }
 }
 

@@ -1,8 +1,13 @@
 //! What a task runtime calls: the C interface of the tasks, one line each.
 //!
 //! None is ever inlined: the frame of each tells where that of its caller ends (`session`).
+//!
+//! Several task runtimes may run in each other's tasks. None of them remembers which task runs: they ask. What they have to
+//! know of each other besides is a word per stack, the *context*: whoever switches stacks keeps it with them.
 
+use std::cell::Cell;
 use std::panic::Location as Place;
+use std::ptr;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -10,9 +15,11 @@ use dagsan_core::{Event, TaskKind};
 use dagsan_findings::{self as findings, ScheduleDependence, ScheduleDependent};
 
 use crate::owned;
-use crate::session::{self, Inside, close_scope, open_scope};
-use crate::start::frame;
-use crate::tasks::{self, Handle, Stack};
+use crate::session::{self, Inside, adopt, close_scope, open_scope};
+use crate::start::{self, frame};
+use crate::state::is_owner;
+use crate::tasks::{self, Birth, Handle, Stack};
+use crate::threads;
 
 /// The running task opens a finish.
 #[unsafe(no_mangle)]
@@ -49,8 +56,63 @@ pub extern "C" fn __dagsan_frame_end() {
     close_scope(frame(), |task| Event::FrameEnd { task });
 }
 
-/// Creates a task and makes it the running one: what follows is on the stack from `low` to `high`. `kind` is 0 for
-/// async, 1 for spawn, 2 for a future, 3 for one that only the end of the program joins.
+/// The running task, to go on later.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn __dagsan_current() -> Handle {
+    session::with(|session| session.tasks.handle()).unwrap_or(Handle::MAIN)
+}
+
+/// The innermost finish around the running task, by a number of its own while it is open; 0 if there is none.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn __dagsan_innermost_finish() -> u32 {
+    session::with(|session| session.innermost_finish().0).unwrap_or(0)
+}
+
+/// Is the running task in a scope that is checked?
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn __dagsan_is_checked() -> bool {
+    session::with(|session| session.in_scope()).unwrap_or(false)
+}
+
+/// The whole stack that the running task is on, as far as it is known.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn __dagsan_stack() -> Stack {
+    session::with(|session| session.tasks.whole_stack()).unwrap_or_else(threads::stack)
+}
+
+thread_local! {
+    static CONTEXT: Cell<usize> = const { Cell::new(0) };
+}
+
+/// That the context leads to memory says nothing about whose that is.
+pub fn context_is_the_runtimes() {
+    if let Some(inside) = Inside::enter() {
+        CONTEXT
+            .with(|context| owned::is_runtimes(ptr::from_ref(context).addr(), size_of_val(context), &inside));
+    }
+}
+
+/// The context of this stack: 0, or what was set last.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn __dagsan_context() -> usize {
+    CONTEXT.get()
+}
+
+/// Sets the context, and returns what it was.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn __dagsan_set_context(context: usize) -> usize {
+    CONTEXT.replace(context)
+}
+
+/// Creates a task and makes it the running one: what follows is on the stack from `low` to `high`, or below `high` on that
+/// of the running task if `low` is 0. `kind` is 0 for async, 1 for spawn, 2 for a future, 3 for one that only the end of
+/// the program joins, 4 for one that no scope joins, but some promise that it sets; 0x100 is added by rayon.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn __dagsan_spawn(
@@ -59,14 +121,28 @@ pub extern "C" fn __dagsan_spawn(
     low: usize,
     high: usize,
 ) -> Handle {
-    let kind = match kind {
-        0 => TaskKind::Async,
-        1 => TaskKind::Spawn,
-        2 => TaskKind::Future,
-        _ => TaskKind::Detached,
+    let (kind, rayon) = (kind & 0xff, kind & 0x100 != 0);
+    let (kind, name) = match (kind, rayon) {
+        (0, false) => (TaskKind::Async, findings::TaskKind::Async),
+        (0, true) => (TaskKind::Async, findings::TaskKind::Scope),
+        (1, false) => (TaskKind::Spawn, findings::TaskKind::Spawn),
+        (1, true) => (TaskKind::Spawn, findings::TaskKind::Join),
+        (2, _) => (TaskKind::Future, findings::TaskKind::Future),
+        (4, false) => (TaskKind::Detached, findings::TaskKind::Async),
+        (4, true) => (TaskKind::Detached, findings::TaskKind::Scope),
+        _ => (TaskKind::Detached, findings::TaskKind::Detached),
     };
-    session::called(frame(), |session| session.spawn(kind, place, Stack { low, high }))
-        .unwrap_or(Handle::MAIN)
+    let for_good = name == findings::TaskKind::Detached;
+    // There may be no scope, and so nobody who looks.
+    if for_good && !is_owner() && !adopt() {
+        return Handle::MAIN;
+    }
+    let (birth, stack) = (Birth { name, place }, Stack { low, high });
+    session::called(frame(), |session| match for_good {
+        true => session.spawn_detached(birth, stack),
+        false => session.spawn(kind, birth, stack),
+    })
+    .unwrap_or(Handle::MAIN)
 }
 
 /// The running task ends.
@@ -81,13 +157,6 @@ pub extern "C" fn __dagsan_task_end() {
 #[inline(never)]
 pub extern "C" fn __dagsan_resume(task: Handle) {
     session::called(frame(), |session| session.resume(task));
-}
-
-/// The task that runs outside of all others.
-#[unsafe(no_mangle)]
-#[inline(never)]
-pub extern "C" fn __dagsan_main() -> Handle {
-    Handle::MAIN
 }
 
 /// The running task joins a future that has ended.
@@ -149,18 +218,21 @@ pub extern "C" fn __dagsan_isolated_end() {
     session::called(frame(), session::Session::isolated_end);
 }
 
-/// A task that was started and has not run yet will be on the stack from `low` to `high`, where no frames are any more.
+/// A task that was started and has not run yet will be below `high` on the stack of the running one, where no frames are
+/// any more.
 #[unsafe(no_mangle)]
 #[inline(never)]
-pub extern "C" fn __dagsan_set_stack(task: Handle, low: usize, high: usize) {
-    session::called(frame(), |session| session.set_stack(task, Stack { low, high }));
+pub extern "C" fn __dagsan_set_stack(task: Handle, high: usize) {
+    session::called(frame(), |session| session.set_stack(task, high));
 }
 
 /// A thread-local variable of this thread is the task runtime's own: that it leads to memory says nothing about whose
 /// that is.
 #[unsafe(no_mangle)]
 pub extern "C" fn __dagsan_runtime_variable(start: usize, size: usize) {
-    if let Some(inside) = Inside::enter() {
+    if start::is_on()
+        && let Some(inside) = Inside::enter()
+    {
         owned::is_runtimes(start, size, &inside);
     }
 }
@@ -199,7 +271,16 @@ pub extern "C" fn __dagsan_schedule_dependent(place: &'static Place<'static>, wh
         let known = &mut session.uses.schedule;
         match known.iter_mut().find(|known| known.what == what && known.place == place) {
             Some(known) => known.count += 1,
-            None => known.push(ScheduleDependence { what, place, stack: None, count: 1 }),
+            None => {
+                known.push(ScheduleDependence {
+                    what,
+                    place,
+                    stack: None,
+                    other: None,
+                    call: None,
+                    count: 1,
+                });
+            }
         }
     });
 }
@@ -229,7 +310,7 @@ pub unsafe extern "C" fn __dagsan_deadlock(blocked: *const Blocked, count: usize
             // SAFETY: the caller's promise.
             let text = unsafe { std::slice::from_raw_parts(blocked.waits_for, blocked.waits_for_len) };
             let task = blocked.task.task().0;
-            session.tasks.mention(task, &mut session.found.tasks);
+            session.found.mention(task, &session.tasks, None);
             let waits_for = String::from_utf8_lossy(text).into_owned();
             findings::Blocked { task, place: Some(tasks::place(blocked.place)), waits_for }
         };

@@ -1,43 +1,41 @@
 //! The end of the program: what was found is written down, and a race changes the exit code.
 //!
-//! Comes last of all that runs at exit. An abort is reported too, and so is the runtime's own lack of memory, for which some
-//! is kept in reserve.
+//! Comes last of all that runs at exit. An abort is reported too, and so is the runtime's own lack of memory.
+//!
+//! An abort may come in the middle of anything: of the allocator, on a stack that is full, while other threads hold what is
+//! needed. So from there on the reporting thread uses memory and a stack of its own (`reserve`), waits for nobody
+//! longer than some seconds, and says so if it has to give up.
 
 use std::ffi::{c_int, c_void};
 use std::path::PathBuf;
-use std::sync::PoisonError;
-use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
+use dagsan_core::{AccessKind, Construct};
 use dagsan_findings::{
-    End, FINDINGS_FILE, Findings, Kind, Memory, Process, Race, ScheduleDependence, ScheduleDependent, Side,
-    Stack, Stats, Task, Threads, Uses, VERSION,
+    End, Findings, Kind, Memory, Process, Race, ScheduleDependence, ScheduleDependent, Side, Stack, Stats,
+    Task, Threads, Uses, VERSION,
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::heap::Where;
 use crate::races::Place;
-use crate::session::{self, Session};
+use crate::reserve;
+use crate::session::{self, Last, Session};
 use crate::start;
+use crate::state::this_thread;
 use crate::threads;
-
-/// Memory for the report of a program that has run out of it: blocks that the C library keeps when they are freed, and
-/// joins to larger ones. It would give a block of all this size back to the system, which would not return it.
-static RESERVE: [AtomicPtr<c_void>; 128] = [const { AtomicPtr::new(std::ptr::null_mut()) }; 128];
-const RESERVE_BLOCK: usize = 64 << 10;
-static RESERVE_IS_USED: AtomicBool = AtomicBool::new(false);
+use crate::uses::Use;
 
 /// Sees to it that the end will be heard of.
-pub fn prepare() {
+pub fn prepare() -> std::io::Result<()> {
+    reserve::prepare()?;
     // SAFETY: plain calls of the C library; the handlers have the right types.
     unsafe {
-        for block in &RESERVE {
-            block.store(libc::malloc(RESERVE_BLOCK), Ordering::Relaxed);
-        }
         libc::atexit(at_exit);
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = at_abort as *const () as usize;
         libc::sigaction(libc::SIGABRT, &raw const action, std::ptr::null_mut());
     }
+    Ok(())
 }
 
 /// Writes to standard error, past whatever captures or buffers it.
@@ -55,8 +53,8 @@ pub fn say(text: &str) {
 }
 
 extern "C" fn at_exit() {
-    if start::is_on()
-        && let Some(code) = finish(false, End::Exited)
+    if start::is_this_process()
+        && let Some(code) = finish(End::Exited)
     {
         // SAFETY: plain calls. Everything else that runs at exit has run: this was registered first.
         unsafe {
@@ -67,8 +65,8 @@ extern "C" fn at_exit() {
 }
 
 extern "C" fn at_abort(signal: c_int) {
-    if start::is_on() {
-        finish(false, End::Aborted);
+    if start::is_this_process() {
+        cut_off(Cause::Aborted);
     }
     // SAFETY: plain calls, allowed in a handler. The signal then does what it does.
     unsafe {
@@ -81,48 +79,118 @@ extern "C" fn at_abort(signal: c_int) {
 #[cold]
 pub fn out_of_memory() -> ! {
     say("dagsan: out of memory\n");
-    if RESERVE_IS_USED.swap(true, Ordering::Relaxed) {
-        say("dagsan: not even the report of what was found has room\n");
-        // SAFETY: a plain call.
-        unsafe { libc::_exit(1) }
-    }
-    // All but the last, which keeps the others from the end of the heap: what is free there goes back to the system.
-    for block in &RESERVE[..RESERVE.len() - 1] {
-        // SAFETY: the block was allocated by `prepare`, and is freed once.
-        unsafe { libc::free(block.load(Ordering::Relaxed)) };
-    }
-    let end = End::OutOfMemory("the runtime got no more memory; use a smaller input".to_owned());
-    let code = finish(true, end).unwrap_or(1);
+    let code = cut_off(Cause::OutOfMemory).unwrap_or(1);
     // SAFETY: a plain call.
     unsafe { libc::_exit(code) }
 }
 
-/// Writes the findings. The exit code, if it is not to be the program's own.
-fn finish(by_force: bool, end: End) -> Option<i32> {
-    session::last(by_force, |session| {
-        if !by_force {
-            session.deliver();
-            if let Err(error) = session.stream.consumer_mut().finish() {
-                session.stop(&error);
-            }
-            session.delivered(Ok(()));
+/// Why a program is cut off.
+#[derive(Clone, Copy)]
+enum Cause {
+    Aborted,
+    OutOfMemory,
+}
+
+/// A report, on its way to the stack that it is made on and back.
+struct Report {
+    cause: Cause,
+    code: Option<i32>,
+}
+
+/// Reports with memory and on a stack of its own. The exit code, if it is not to be the program's own.
+fn cut_off(cause: Cause) -> Option<i32> {
+    match reserve::begin() {
+        Ok(()) => {}
+        Err(reporter) if reporter == this_thread() => {
+            say("dagsan: the report was cut off: not all that was found is told\n");
+            return None;
         }
-        let findings = findings(session, end);
-        let code = (!findings.races.is_empty()).then_some(session.options.exitcode);
-        tell(session, &findings);
-        code
-    })
-    .flatten()
+        Err(_) => {
+            // Another thread reports, and ends the process when it is done.
+            session::be_patient(|| None::<()>);
+            return None;
+        }
+    }
+    limit_time();
+    let mut report = Report { cause, code: None };
+    // SAFETY: this thread has just begun to use the reserve.
+    unsafe { reserve::on_stack(report_cut_off, (&raw mut report).cast()) };
+    report.code
+}
+
+/// So many seconds are enough for a report. An allocator of the program's that was aborted in its middle, and that the
+/// runtime allocates with too, may never come back.
+const ENOUGH: u32 = 10;
+
+/// Ends the process if the report does not.
+fn limit_time() {
+    // SAFETY: plain calls; the handler has the right type.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = takes_too_long as *const () as usize;
+        libc::sigaction(libc::SIGALRM, &raw const action, std::ptr::null_mut());
+        let mut signals: libc::sigset_t = std::mem::zeroed();
+        libc::sigaddset(&raw mut signals, libc::SIGALRM);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const signals, std::ptr::null_mut());
+        libc::alarm(ENOUGH);
+    }
+}
+
+extern "C" fn takes_too_long(_: c_int) {
+    say("dagsan: the report does not come to its end: what was found is not reported\n");
+    // SAFETY: a plain call.
+    unsafe { libc::_exit(1) }
+}
+
+extern "C" fn report_cut_off(report: *mut c_void) {
+    // SAFETY: that of `cut_off`, which waits for this to return.
+    let report = unsafe { &mut *report.cast::<Report>() };
+    report.code = finish(match report.cause {
+        Cause::Aborted => End::Aborted,
+        Cause::OutOfMemory => {
+            End::OutOfMemory("the runtime got no more memory; use a smaller input".to_owned())
+        }
+    });
+}
+
+/// Writes the findings. The exit code, if it is not to be the program's own.
+fn finish(end: End) -> Option<i32> {
+    let (session, memory) = match session::last() {
+        Last::Whole(session) => {
+            // What the running strand has done takes memory to find out about.
+            if !matches!(end, End::OutOfMemory(_)) {
+                session.deliver();
+                if let Err(error) = session.stream.consumer_mut().finish() {
+                    session.stop(&error);
+                }
+                session.delivered(Ok(()));
+            }
+            let memory = session.stream.consumer().memory();
+            (&*session, memory)
+        }
+        // How much memory there is would be asked of parts that may be locked.
+        Last::Interrupted(session) => (session, (0, 0)),
+        Last::Busy => {
+            say(
+                "dagsan: the thread that runs the tasks does not leave the runtime: what was found is not reported\n",
+            );
+            return None;
+        }
+    };
+    let findings = findings(session, end, memory);
+    let code = (!findings.races.is_empty()).then_some(session.options.exitcode);
+    tell(session, &findings);
+    code
 }
 
 /// Writes the findings where they are waited for, or, if nobody waits and there is something to tell, to a file of
 /// their own.
 fn tell(session: &Session, findings: &Findings) {
-    let wanted = std::env::var_os(FINDINGS_FILE).map(PathBuf::from);
-    let path = match wanted.clone().or_else(|| session.options.findings.clone()) {
-        Some(path) => path,
+    let wanted = &session.options.awaited;
+    let path = match wanted.as_ref().or(session.options.findings.as_ref()) {
+        Some(path) => path.clone(),
         None if findings.races.is_empty() && matches!(findings.end, End::Exited) => return,
-        None => format!("dagsan.{}.json", findings.process.id).into(),
+        None => PathBuf::from(format!("dagsan.{}.json", findings.process.id)),
     };
     match findings.write(&path) {
         Ok(()) if wanted.is_some() => {}
@@ -135,7 +203,7 @@ fn tell(session: &Session, findings: &Findings) {
     }
 }
 
-fn findings(session: &Session, end: End) -> Findings {
+fn findings(session: &Session, end: End, (order_memory, access_memory): (usize, usize)) -> Findings {
     let detector = session.stream.consumer();
     let mut stacks = Stacks::default();
     let mut races = Vec::new();
@@ -143,9 +211,9 @@ fn findings(session: &Session, end: End) -> Findings {
         let race = &detector.races()[refined.race];
         let mut side = |access: &dagsan_core::Access, place: Place| Side {
             kind: match access.kind {
-                dagsan_core::AccessKind::Read => Kind::Read,
-                dagsan_core::AccessKind::Write if session.sites.is_free(place.site) => Kind::Free,
-                dagsan_core::AccessKind::Write => Kind::Write,
+                AccessKind::Read => Kind::Read,
+                AccessKind::Write if session.sites.is_free(place.site) => Kind::Free,
+                AccessKind::Write => Kind::Write,
             },
             atomic: access.atomic,
             locked: access.locked,
@@ -166,11 +234,11 @@ fn findings(session: &Session, end: End) -> Findings {
         let bytes = refined.location.ranges().map(|range| (range.start(), range.len())).collect();
         races.push(Race { bytes, memory, first, second, duplicates: race.duplicates });
     }
-    let started = threads::STARTED.lock().unwrap_or_else(PoisonError::into_inner);
-    let threads = started.iter().filter(|started| started.count > 0).map(|started| Threads {
-        stack: stacks.number(session.sites.relative(&started.frames, true)),
+    let unchecked = threads::started().filter(|started| started.unchecked() > 0);
+    let threads = unchecked.map(|started| Threads {
+        stack: stacks.number(session.sites.relative(started.frames(), true)),
         name: None,
-        count: started.count,
+        count: started.unchecked(),
     });
     let threads = threads.collect();
     let mut schedule = session.uses.schedule.clone();
@@ -178,11 +246,26 @@ fn findings(session: &Session, end: End) -> Findings {
         what: ScheduleDependent::ThreadLocal,
         place: None,
         stack: Some(stacks.number(session.sites.stack(site))),
+        other: None,
+        call: None,
         count,
     }));
+    let unseen = session.unseen.iter().map(|unseen| dagsan_findings::Unseen {
+        what: unseen.what.to_string_lossy().into_owned(),
+        stack: stacks.number(session.sites.stack(unseen.site)),
+        count: unseen.count,
+    });
+    let unseen = unseen.collect();
+    schedule.extend(meetings(session, &mut stacks));
+    let tasks = session.found.tasks.values().map(|task| {
+        let call = session.found.calls.get(&task.number);
+        let stack = call.map(|&call| stacks.number(session.sites.whole_stack(call)));
+        Task { stack, ..task.clone() }
+    });
+    let tasks = tasks.collect();
     let end = session.stopped.clone().or_else(|| session.deadlock.clone()).unwrap_or(end);
+    let ordered = session.options.engine.supports(Construct::Atomic);
     let stats = detector.stats();
-    let (order_memory, access_memory) = detector.memory();
     Findings {
         version: VERSION,
         process: process(),
@@ -190,11 +273,17 @@ fn findings(session: &Session, end: End) -> Findings {
         end,
         races,
         dropped_races: detector.dropped_races(),
-        tasks: session.found.tasks.values().cloned().collect::<Vec<Task>>(),
+        tasks,
         stacks: stacks.all,
         uses: Uses {
-            atomics: session.uses.atomics && detector.has_acquired(),
+            atomics: session.uses.atomics && session.sync.acquired() > 0,
+            locks: session.uses.locks && !ordered,
+            lock_order: session.stream.dependent_sections() > 0
+                && detector.acquired().is_none_or(|all| all > session.sync.acquired()),
+            unlocked_early: session.stream.structure().unlocked_early(),
             forks: start::forks(),
+            odd_sizes_unseen: !cfg!(feature = "pass"),
+            unseen,
             schedule,
             ..session.uses.clone()
         },
@@ -209,6 +298,35 @@ fn findings(session: &Session, end: End) -> Findings {
             milliseconds: session.started.elapsed().as_millis() as u64,
         },
     }
+}
+
+/// Atomic operations whose order shows, each place once.
+fn meetings(session: &Session, stacks: &mut Stacks) -> Vec<ScheduleDependence> {
+    let sites = &session.sites;
+    let mut known = FxHashSet::default();
+    let mut all = Vec::new();
+    for (meeting, &call) in session.stream.consumer().meetings().iter().zip(&session.found.meetings) {
+        let (first, second) = (meeting.first, meeting.second);
+        for ((site, _), (other, others)) in [(first, second), (second, first)] {
+            let what = match (sites.use_of(site), sites.use_of(other)) {
+                (Use::Value, _) if others == AccessKind::Write => ScheduleDependent::Value,
+                (Use::PerhapsValue, _) if others == AccessKind::Write => ScheduleDependent::PerhapsValue,
+                (Use::Sets, Use::Sets) => ScheduleDependent::Store,
+                _ => continue,
+            };
+            if known.insert(site) {
+                all.push(ScheduleDependence {
+                    what,
+                    place: None,
+                    stack: Some(stacks.number(sites.stack(site))),
+                    other: Some(stacks.number(sites.stack(other))),
+                    call: call.map(|call| stacks.number(sites.whole_stack(call))),
+                    count: 1,
+                });
+            }
+        }
+    }
+    all
 }
 
 fn process() -> Process {

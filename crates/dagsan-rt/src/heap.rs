@@ -1,14 +1,17 @@
 //! The heap: the C library's allocator with a list of living blocks beside it, and what a free means.
 //!
 //! The program's `malloc` and its kin are these functions, for Rust's system allocator and for C. They pass everything on.
-//! A free is a write to the whole block, and so is a realloc; what is allocated is other memory than what was there
-//! before. A large block may go back to the system when it is freed, and come back without our knowing: it
-//! is other memory from then on, and what tasks do to it later is not seen.
+//! A free is a write to the whole block; what is allocated is other memory than what was there before. The zeroes of
+//! `calloc` are writes of the task that asked for them, and so is what `realloc` and `mremap` copy, whether they move it
+//! or not; the old block is freed. What fails has not happened. A large block may go back to the system when it is freed, and
+//! come back without our knowing: it is other memory from then on, and what tasks do to it later is not seen.
 //! Blocks are remembered with the call stack that allocated them, for the report.
 //!
-//! What the runtime itself allocates comes here too, and passes through: see [`Inside`].
+//! What the runtime itself allocates comes here too, and passes through: see [`Inside`]. At the end of a program that is
+//! cut off, it comes from [`reserve`].
 //!
-//! It cannot see what other allocators do with memory that they got in large pieces.
+//! It cannot see what other allocators do with memory that they got in large pieces, nor a mapping that is put over another
+//! (`MAP_FIXED`).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::{c_int, c_void};
@@ -17,6 +20,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use dagsan_findings::Memory;
 
+use crate::reserve;
 use crate::session::{self, Inside};
 use crate::sites;
 use crate::start;
@@ -84,44 +88,69 @@ struct Blocks {
     freed: VecDeque<Block>,
 }
 
+impl Blocks {
+    /// Keeps a freed block in mind for a while.
+    fn remember(&mut self, block: Option<Block>) {
+        if self.freed.len() == FREED {
+            self.freed.pop_front();
+        }
+        self.freed.extend(block);
+    }
+}
+
 static BLOCKS: Mutex<Blocks> = Mutex::new(Blocks { living: Living::NONE, freed: VecDeque::new() });
 
-fn blocks() -> MutexGuard<'static, Blocks> {
-    BLOCKS.lock().unwrap_or_else(PoisonError::into_inner)
+/// The list. None if it is not to be had: a thread that reports why the program is cut off waits only so long for
+/// others, who may wait for what it holds itself.
+fn blocks() -> Option<MutexGuard<'static, Blocks>> {
+    if reserve::is_mine() {
+        return session::be_patient(|| BLOCKS.try_lock().ok());
+    }
+    Some(BLOCKS.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// The living block that the address is in, or the one that was the last to be freed.
 pub fn block_of(address: usize) -> Option<Block> {
-    let blocks = blocks();
+    let blocks = blocks()?;
     let inside = |block: &&Block| (block.start..block.start + block.size.max(1)).contains(&address);
     blocks.living.block(address).or_else(|| blocks.freed.iter().rev().find(inside)).copied()
 }
 
-/// Does something with the living blocks. None of them can be freed meanwhile: to free a block it must be taken from the
-/// list first. To be called by a thread that is [`Inside`].
+/// Does something with the living blocks, or with none if the list is not to be had. None of them can be freed meanwhile:
+/// to free a block it must be taken from the list first. To be called by a thread that is [`Inside`].
 pub fn with_living<R>(action: impl FnOnce(&Living) -> R) -> R {
-    action(&blocks().living)
+    match blocks() {
+        Some(blocks) => action(&blocks.living),
+        None => action(&Living::NONE),
+    }
 }
 
-/// A block was allocated.
+/// A block was allocated, and so many bytes of it written.
 #[inline(always)]
-fn allocated(start: *mut c_void, size: usize) -> *mut c_void {
+fn allocated(start: *mut c_void, size: usize, filled: usize) -> *mut c_void {
     if start.is_null() {
         return failed(size);
     }
     if start::is_on()
         && let Some(inside) = Inside::enter()
     {
-        let known = session::with_inside(&inside, |session| {
-            // SAFETY: the allocator has just returned it.
-            session.allocated(start as usize, unsafe { malloc_usable_size(start) });
-            session.tasks.stack()
-        });
-        let stack = known.unwrap_or_else(threads::stack);
-        let mut frames = [0; FRAMES];
-        sites::walk(start::frame(), stack.low, stack.high, &mut frames);
+        let frame = start::frame();
         let start = start as usize;
-        blocks().living.0.insert(start, Block { start, size, frames });
+        let mut block = Block { start, size, frames: [0; FRAMES] };
+        let known = session::with_inside(&inside, |session| {
+            let stack = session.tasks.stack();
+            sites::walk(frame, stack.low, stack.high, &mut block.frames);
+            // SAFETY: the allocator has just returned it.
+            session.allocated(start, unsafe { malloc_usable_size(start as *mut c_void) });
+            session.filled(start, filled, block.frames());
+        });
+        if known.is_none() {
+            let stack = threads::stack();
+            sites::walk(frame, stack.low, stack.high, &mut block.frames);
+        }
+        if let Some(mut blocks) = blocks() {
+            blocks.living.0.insert(start, block);
+        }
     }
     start
 }
@@ -138,7 +167,7 @@ fn failed(size: usize) -> *mut c_void {
     std::ptr::null_mut()
 }
 
-/// A block is about to be freed, or to be moved.
+/// A block is about to be freed.
 #[inline(always)]
 fn freed(start: *mut c_void) {
     if start.is_null() || !start::is_on() {
@@ -150,15 +179,51 @@ fn freed(start: *mut c_void) {
         let size = unsafe { malloc_usable_size(start) };
         session::with(|session| session.free(start as usize, size, size >= LARGE, frame));
     }
-    if let Some(_inside) = Inside::enter() {
-        let mut blocks = blocks();
-        if let Some(block) = blocks.living.0.remove(&(start as usize)) {
-            if blocks.freed.len() == FREED {
-                blocks.freed.pop_front();
-            }
-            blocks.freed.push_back(block);
-        }
+    change(|blocks| {
+        let block = blocks.living.0.remove(&(start as usize));
+        blocks.remember(block);
+    });
+}
+
+/// Does something with the list, unless this thread is inside of the runtime.
+fn change<R>(action: impl FnOnce(&mut Blocks) -> R) -> Option<R> {
+    let _inside = Inside::enter()?;
+    Some(action(&mut *blocks()?))
+}
+
+/// A block gets another size, and perhaps another place.
+///
+/// # Safety
+///
+/// As for `realloc`.
+#[inline(always)]
+unsafe fn resized(old: *mut c_void, size: usize) -> *mut c_void {
+    if old.is_null() {
+        // SAFETY: any size will do.
+        return allocated(unsafe { __libc_malloc(size) }, size, 0);
     }
+    if !start::is_on() {
+        // SAFETY: the caller's promise.
+        return unsafe { __libc_realloc(old, size) };
+    }
+    // When it is freed, another thread may get its address at once.
+    let block = change(|blocks| blocks.living.0.remove(&(old as usize))).flatten();
+    // SAFETY: the caller's promise.
+    let had = unsafe { malloc_usable_size(old) };
+    // SAFETY: the caller's promise.
+    let new = unsafe { __libc_realloc(old, size) };
+    if new.is_null() && size != 0 {
+        // It is where it was.
+        change(|blocks| blocks.living.0.extend(block.map(|block| (block.start, block))));
+        return failed(size);
+    }
+    if ACTIVE.get() {
+        let frame = start::frame();
+        session::with(|session| session.free(old as usize, had, had >= LARGE, frame));
+    }
+    change(|blocks| blocks.remember(block));
+    let filled = block.map_or(had, |block| block.size).min(size);
+    if new.is_null() { new } else { allocated(new, size, filled) }
 }
 
 unsafe extern "C" {
@@ -173,15 +238,22 @@ unsafe extern "C" {
 /// As in the C library.
 #[unsafe(no_mangle)]
 pub extern "C" fn malloc(size: usize) -> *mut c_void {
+    if reserve::is_mine() {
+        return reserve::allocate(size, 0);
+    }
     // SAFETY: any size will do.
-    allocated(unsafe { __libc_malloc(size) }, size)
+    allocated(unsafe { __libc_malloc(size) }, size, 0)
 }
 
 /// As in the C library.
 #[unsafe(no_mangle)]
 pub extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
+    let all = count.saturating_mul(size);
+    if reserve::is_mine() {
+        return reserve::allocate(all, 0);
+    }
     // SAFETY: any sizes will do.
-    allocated(unsafe { __libc_calloc(count, size) }, count.saturating_mul(size))
+    allocated(unsafe { __libc_calloc(count, size) }, all, all)
 }
 
 /// As in the C library.
@@ -191,9 +263,30 @@ pub extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
 /// `block` is null or a living block.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void {
-    freed(block);
+    if reserve::is_mine() {
+        // SAFETY: the caller's promise.
+        return unsafe { reallocated(block, size) };
+    }
     // SAFETY: the caller's promise.
-    allocated(unsafe { __libc_realloc(block, size) }, size)
+    unsafe { resized(block, size) }
+}
+
+/// A copy of a block in [`reserve`], where nothing is freed.
+///
+/// # Safety
+///
+/// As for [`realloc`].
+#[cold]
+unsafe fn reallocated(old: *mut c_void, size: usize) -> *mut c_void {
+    let new = reserve::allocate(size, 0);
+    if !old.is_null() {
+        // SAFETY: a block of the one or of the other; so many bytes of both are there.
+        unsafe {
+            let had = reserve::size_of(old).unwrap_or_else(|| malloc_usable_size(old));
+            std::ptr::copy_nonoverlapping(old.cast::<u8>(), new.cast::<u8>(), had.min(size));
+        }
+    }
+    new
 }
 
 /// As in the C library.
@@ -203,24 +296,39 @@ pub unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void
 /// As for [`realloc`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn reallocarray(block: *mut c_void, count: usize, size: usize) -> *mut c_void {
-    let Some(size) = count.checked_mul(size) else { return std::ptr::null_mut() };
-    freed(block);
+    let Some(size) = count.checked_mul(size) else {
+        // SAFETY: this thread's number of the last error.
+        unsafe { *libc::__errno_location() = libc::ENOMEM };
+        return std::ptr::null_mut();
+    };
+    if reserve::is_mine() {
+        // SAFETY: the caller's promise.
+        return unsafe { reallocated(block, size) };
+    }
     // SAFETY: the caller's promise.
-    allocated(unsafe { __libc_realloc(block, size) }, size)
+    unsafe { resized(block, size) }
+}
+
+/// Memory at an address that the alignment divides.
+#[inline(always)]
+fn aligned(alignment: usize, size: usize) -> *mut c_void {
+    if reserve::is_mine() {
+        return reserve::allocate(size, alignment);
+    }
+    // SAFETY: any numbers will do.
+    allocated(unsafe { __libc_memalign(alignment, size) }, size, 0)
 }
 
 /// As in the C library.
 #[unsafe(no_mangle)]
 pub extern "C" fn memalign(alignment: usize, size: usize) -> *mut c_void {
-    // SAFETY: any numbers will do.
-    allocated(unsafe { __libc_memalign(alignment, size) }, size)
+    aligned(alignment, size)
 }
 
 /// As in the C library.
 #[unsafe(no_mangle)]
 pub extern "C" fn aligned_alloc(alignment: usize, size: usize) -> *mut c_void {
-    // SAFETY: any numbers will do.
-    allocated(unsafe { __libc_memalign(alignment, size) }, size)
+    aligned(alignment, size)
 }
 
 /// As in the C library.
@@ -233,8 +341,7 @@ pub unsafe extern "C" fn posix_memalign(into: *mut *mut c_void, alignment: usize
     if !alignment.is_power_of_two() || !alignment.is_multiple_of(size_of::<usize>()) {
         return libc::EINVAL;
     }
-    // SAFETY: any numbers will do.
-    let block = allocated(unsafe { __libc_memalign(alignment, size) }, size);
+    let block = aligned(alignment, size);
     if block.is_null() {
         return libc::ENOMEM;
     }
@@ -250,6 +357,9 @@ pub unsafe extern "C" fn posix_memalign(into: *mut *mut c_void, alignment: usize
 /// `block` is null or a living block, which is not used afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn free(block: *mut c_void) {
+    if reserve::is_mine() {
+        return;
+    }
     freed(block);
     // SAFETY: the caller's promise.
     unsafe { __libc_free(block) }
@@ -262,12 +372,50 @@ pub unsafe extern "C" fn free(block: *mut c_void) {
 /// As for the function of this name in the C library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn munmap(start: *mut c_void, size: usize) -> c_int {
-    if ACTIVE.get() && start::is_on() {
+    // SAFETY: the caller's promise.
+    let result = unsafe { libc::syscall(libc::SYS_munmap, start, size) as c_int };
+    if result == 0 && ACTIVE.get() && start::is_on() {
         let frame = start::frame();
         session::with(|session| session.free(start as usize, size, true, frame));
     }
+    result
+}
+
+/// As in the C library: what has moved is other memory, which this task has written; what was cut off is freed. The last
+/// argument is there with certain flags only; otherwise it is whatever the register holds, as in the system call.
+///
+/// # Safety
+///
+/// As for the function of this name in the C library.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mremap(
+    old: *mut c_void,
+    old_size: usize,
+    new_size: usize,
+    flags: c_int,
+    place: *mut c_void,
+) -> *mut c_void {
     // SAFETY: the caller's promise.
-    unsafe { libc::syscall(libc::SYS_munmap, start, size) as c_int }
+    let new =
+        unsafe { libc::syscall(libc::SYS_mremap, old, old_size, new_size, flags, place) } as *mut c_void;
+    if new != libc::MAP_FAILED && ACTIVE.get() && start::is_on() {
+        let frame = start::frame();
+        session::with(|session| {
+            let (from, to) = (old as usize, new as usize);
+            if from == to {
+                let end = old_size.min(new_size);
+                session.free(from + end, old_size - end, true, frame);
+                return session.allocated(from + end, new_size - end);
+            }
+            session.free(from, old_size, true, frame);
+            session.allocated(to, new_size);
+            let stack = session.tasks.stack();
+            let mut frames = [0; FRAMES];
+            let count = sites::walk(frame, stack.low, stack.high, &mut frames);
+            session.filled(to, old_size.min(new_size), &frames[..count]);
+        });
+    }
+    new
 }
 
 #[cfg(test)]

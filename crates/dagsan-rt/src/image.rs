@@ -43,6 +43,12 @@ impl Image {
         self.statics.clone()
     }
 
+    /// Are all of these bytes in its statics?
+    pub fn holds(&self, start: usize, size: usize) -> bool {
+        let end = start.saturating_add(size);
+        self.statics.iter().any(|statics| statics.start <= start && end <= statics.end)
+    }
+
     /// The program's thread-local variables of a thread.
     pub fn thread_locals(&self, thread: usize) -> Range<usize> {
         thread - self.thread_locals..thread

@@ -7,7 +7,7 @@
 //! ```text
 //!   the program          this crate                                                    dagsan-core
 //!   access   ──────────► hooks ─► (new bytes) miss ─► log, layout ──┐   (journal)
-//!   memcpy, ==  ───────► ranges ────────────────────────────────────┤
+//!   memcpy, ==  ───────► ranges, pass ──────────────────────────────┤
 //!   atomic operation ──► atomics ─► sync: locks, release/acquire ───┼─► session ─────► Stream ─► Detector
 //!   malloc, free  ─────► heap ──────────────────────────────────────┤     │ strand ends: runs, then the event
 //!   spawn, get, …  ────► events ─► tasks ───────────────────────────┘     └─► races ─► exit ─► findings file
@@ -24,6 +24,7 @@ mod atomics;
 mod events;
 mod exit;
 mod heap;
+mod holder;
 mod hooks;
 mod image;
 mod journal;
@@ -32,9 +33,13 @@ mod log;
 mod miss;
 mod options;
 mod owned;
+mod pass;
+mod peek;
+mod promises;
 mod races;
 mod ranges;
 mod reach;
+mod reserve;
 mod session;
 mod sites;
 mod start;
@@ -42,3 +47,4 @@ mod state;
 mod sync;
 mod tasks;
 mod threads;
+mod uses;

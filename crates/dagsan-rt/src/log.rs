@@ -25,9 +25,9 @@
 //! same bytes.
 //!
 //! If the log is full the strand's accesses are delivered, and it begins again: a strand may come in pieces. To
-//! keep whole call stacks (`stacks=1`) the log claims to be full all the time, so that every entry is made here.
+//! keep call stacks (`sites::depth`) the log claims to be full all the time, so that every entry is made here.
 
-use dagsan_core::{AccessKind, Location, Run, SiteId, Span};
+use dagsan_core::{AccessKind, Bytes, Location, Run, SiteId, Span};
 
 use crate::layout::{self, SEEN, WRITTEN};
 use crate::session;
@@ -48,8 +48,8 @@ const MORE: u32 = 48;
 /// What is added to the lines of an entry for one line more.
 pub(crate) const ONE_MORE: u64 = 1 << MORE | 1;
 
-/// Of a code: it is not the first that touched the line.
-const LATER: u32 = 2;
+/// Of a code: it is not the first that touched the line. Of that of an atomic operation: it stores another value.
+pub(crate) const LATER: u32 = 2;
 /// Of a code: set in every code, so that none is 0; of one in the journal: is it a write?
 const CODE: u32 = 1;
 
@@ -299,6 +299,21 @@ impl<F: FnMut(&[Span])> Outbox<F> {
     }
 }
 
+/// The same access to all of these bytes: a part of a line, whole lines, a part of a line.
+pub(crate) fn spans(bytes: Bytes, kind: AccessKind, site: SiteId, into: &mut Vec<Span>) {
+    let range = bytes.start() as usize..bytes.end() as usize;
+    let [mut line, last] = [bytes.start(), bytes.end()].map(|address| address >> layout::LINE_SHIFT);
+    while line <= last {
+        let mask = session::within(&range, line);
+        // All lines between the first and the last are whole, and perhaps the first.
+        let more = if mask == u64::MAX { u32::try_from(last - line - 1).unwrap_or(u32::MAX) } else { 0 };
+        if mask != 0 {
+            into.push(Span { first: run(line, mask, kind, site), more });
+        }
+        line += u64::from(more) + 1;
+    }
+}
+
 /// Takes what was recorded to `outbox`, without the bytes that `drop` picks of a line. Tables and logs are empty
 /// afterwards. If a line was read and written, both come together, the write first.
 pub(crate) fn take<F: FnMut(&[Span])>(sites: &mut Sites, outbox: &mut Outbox<F>, drop: impl Fn(u64) -> u64) {
@@ -374,3 +389,29 @@ pub(crate) const UNKNOWN: SiteId = match SiteId::new(0) {
     Some(site) => site,
     None => unreachable!(),
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_is_three_spans_at_most() {
+        let of = |start: u64, len: u64| {
+            let mut into = Vec::new();
+            spans(Bytes::new(start, len).unwrap(), AccessKind::Write, UNKNOWN, &mut into);
+            into
+        };
+        for start in [0, 1, 63, 64, 100, 128] {
+            for len in [1, 2, 27, 28, 29, 63, 64, 65, 128, 129, 1000] {
+                let spans = of(start, len);
+                assert!(spans.len() <= 3, "{spans:?}");
+                let lines = spans.iter().flat_map(|span| {
+                    let Location { line, mask } = span.first.at;
+                    (line..=line + u64::from(span.more)).map(move |line| (line, mask))
+                });
+                let expected: Vec<(u64, u64)> = Bytes::new(start, len).unwrap().lines().collect();
+                assert_eq!(lines.collect::<Vec<_>>(), expected, "{start} {len}");
+            }
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! What a hook calls when its bytes are new to the running strand.
 //!
-//! Written in assembly so that it can keep all registers but three: the hooks are inlined everywhere, and a call that
+//! Written in assembly so that it can keep all registers but four: the hooks are inlined everywhere, and a call that
 //! spoils registers would make the code around every access slower, whether the call is made or not.
 //!
 //! ```text
@@ -184,7 +184,7 @@ part!(write_part, WRITE, enter_write, WRITTEN, seen);
 /// stand for this line too. See `log`.
 ///
 /// ```text
-///   in    rcx  the line                         spoiled  flags; rcx, unless the carry flag is set
+///   in    rcx  the line                         spoiled  flags; eax, unless the carry flag is set
 ///         eax  the code                         out      carry flag: the log is full
 ///         rdx  the table of sites, of this kind
 ///         rbp  the frame of the code
@@ -295,6 +295,7 @@ enter!(enter_write, WRITTEN, WRITES);
 ///
 ///   stack, from high to low:  return address | rsi r8 r9 r10 r11 rbx | … 64-aligned: XSAVE area
 /// ```
+#[cfg(feature = "inline-hooks")]
 #[unsafe(naked)]
 unsafe extern "C" fn slow() {
     naked_asm!(
@@ -338,6 +339,25 @@ unsafe extern "C" fn slow() {
         "pop r9",
         "pop r8",
         "pop rsi",
+        "ret",
+        record = sym log::record_miss,
+    )
+}
+
+/// The same where hooks are called: to the program they are functions like others, which may spoil what functions spoil.
+#[cfg(not(feature = "inline-hooks"))]
+#[unsafe(naked)]
+unsafe extern "C" fn slow() {
+    naked_asm!(
+        "push rbx",
+        "mov rbx, rsp",
+        "and rsp, -16",
+        "mov esi, ecx",
+        "mov ecx, eax",
+        "mov r8, rbp",
+        "call {record}",
+        "mov rsp, rbx",
+        "pop rbx",
         "ret",
         record = sym log::record_miss,
     )

@@ -14,6 +14,8 @@ pub struct Options {
     /// Print the options and end.
     pub help: bool,
     pub engine: &'static Engine,
+    /// Where the runner waits for the findings.
+    pub awaited: Option<PathBuf>,
     /// Where to write the findings, if the runner does not say.
     pub findings: Option<PathBuf>,
     /// The exit code if there are races.
@@ -49,6 +51,7 @@ impl Default for Options {
         Options {
             help: false,
             engine: order::default_engine(),
+            awaited: None,
             findings: None,
             exitcode: 66,
             max_races: RACE_LIMIT,

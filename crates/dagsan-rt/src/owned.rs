@@ -20,7 +20,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use dagsan_core::{Location, Race, SiteId};
 use rustc_hash::FxHashSet;
@@ -28,7 +28,8 @@ use rustc_hash::FxHashSet;
 use crate::heap;
 use crate::races;
 use crate::reach;
-use crate::session::{Inside, Session};
+use crate::reserve;
+use crate::session::{self, Inside, Session};
 use crate::state::{is_owner, this_thread};
 
 /// So many words are looked at in a program to answer whose the blocks are: about a second.
@@ -39,10 +40,18 @@ const WORDS_PER_BLOCK: usize = 1 << 22;
 /// Variables of the task runtime, in the thread-local block: how far below the thread pointer, and their sizes.
 static RUNTIME: Mutex<Vec<(usize, usize)>> = Mutex::new(Vec::new());
 
+/// The list of them; none for a thread that reports, if another one keeps it.
+fn runtime() -> Option<MutexGuard<'static, Vec<(usize, usize)>>> {
+    if reserve::is_mine() {
+        return session::be_patient(|| RUNTIME.try_lock().ok());
+    }
+    Some(RUNTIME.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
 /// A thread-local variable of this thread is the task runtime's.
 pub fn is_runtimes(start: usize, size: usize, _: &Inside) {
     let variable = (this_thread().wrapping_sub(start), size);
-    let mut known = RUNTIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(mut known) = runtime() else { return };
     if !known.contains(&variable) {
         known.push(variable);
     }
@@ -50,8 +59,8 @@ pub fn is_runtimes(start: usize, size: usize, _: &Inside) {
 
 /// The part of the thread-local block of `thread` without the variables of the task runtime.
 fn programs(part: Range<usize>, thread: usize) -> Vec<Range<usize>> {
-    let known = RUNTIME.lock().unwrap_or_else(PoisonError::into_inner);
-    known.iter().fold(vec![part], |parts, &(below, size)| {
+    let known = runtime();
+    known.iter().flat_map(|known| known.iter()).fold(vec![part], |parts, &(below, size)| {
         let start = thread.wrapping_sub(below);
         let hole = start..start.wrapping_add(size);
         let around = |part: Range<usize>| {
@@ -97,7 +106,7 @@ impl Owned {
     pub fn within(&self, line: u64) -> u64 {
         let (start, end) = ((line as usize) << 6, (line as usize + 1) << 6);
         let near = self.blocks.range(..end).rev().take_while(|(_, block_end)| **block_end > start);
-        near.fold(0, |mask, (from, to)| mask | crate::session::within(&(*from..*to), line))
+        near.fold(0, |mask, (from, to)| mask | session::within(&(*from..*to), line))
     }
 
     /// Are all of these bytes the worker's?

@@ -37,7 +37,12 @@ pub struct Found {
     pub races: Vec<Refined>,
     /// The tasks to speak of.
     pub tasks: BTreeMap<u32, Task>,
+    /// The call that started everything a task belongs to, of tasks that the main one has started: the number of its
+    /// stack.
+    pub calls: BTreeMap<u32, u32>,
     known: usize,
+    /// For each of the detector's meetings, the call stack of the outermost scope.
+    pub meetings: Vec<Option<u32>>,
 }
 
 impl Found {
@@ -46,19 +51,34 @@ impl Found {
         self.known
     }
 
-    /// Takes note of the races beyond those that are known.
+    /// Takes note of the races beyond those that are known. `call` is the call stack of the outermost scope.
     #[cold]
-    pub fn more(&mut self, races: &[Race], sites: &mut Sites, tasks: &Tasks, image: &Image) {
+    pub fn more(
+        &mut self,
+        races: &[Race],
+        sites: &mut Sites,
+        tasks: &Tasks,
+        image: &Image,
+        call: Option<u32>,
+    ) {
         for (number, race) in races.iter().enumerate().skip(self.known) {
             for (places, location) in parts(race, sites) {
                 let memory = memory(location, tasks, image);
                 self.races.push(Refined { race: number, location, places, memory });
             }
             for task in [race.first.task, race.second.task] {
-                tasks.mention(task.0, &mut self.tasks);
+                self.mention(task.0, tasks, call);
             }
         }
         self.known = races.len();
+    }
+
+    /// Takes note of a task that is spoken of.
+    pub fn mention(&mut self, task: u32, tasks: &Tasks, call: Option<u32>) {
+        let eldest = tasks.mention(task, &mut self.tasks);
+        if let Some((eldest, call)) = eldest.zip(call) {
+            self.calls.entry(eldest).or_insert(call);
+        }
     }
 }
 

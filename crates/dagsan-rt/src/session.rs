@@ -24,27 +24,29 @@
 //! mark is erased: the next task will use the same addresses. So is that of frames where a task that was started before
 //! them is to run.
 
-use std::cell::{Cell, UnsafeCell};
+use std::cell::Cell;
 use std::ops::Range;
-use std::panic::Location as Place;
 use std::time::Instant;
 
+use dagsan_core::structure::ROOT;
 use dagsan_core::{
-    AccessKind, Bytes, Detector, Dropped, Error, Event, Location, PromiseId, Run, Span, Stream, TaskId,
-    TaskKind,
+    AccessKind, Bytes, Construct, Detector, Error, Event, ScopeId, SiteId, Span, Stream, TaskId, TaskKind,
 };
 use dagsan_findings as findings;
-use rustc_hash::FxHashMap;
 
+use crate::events;
+pub use crate::holder::{Inside, Last, be_patient, last, start, with, with_inside};
 use crate::image::Image;
 use crate::log::{self, Outbox};
 use crate::options::Options;
 use crate::owned::Owned;
+use crate::pass::Unseen;
+use crate::promises::Promises;
 use crate::races::Found;
 use crate::sites::{self, Origin, Sites};
-use crate::state::{ACTIVE, OWNER, is_owner, this_thread};
+use crate::state::{OWNER, is_owner};
 use crate::sync::Sync as Synchronisation;
-use crate::tasks::{self, Handle, Stack, Tasks};
+use crate::tasks::{self, Birth, Handle, Stack, Tasks};
 use crate::threads;
 
 /// See the module's documentation.
@@ -57,15 +59,13 @@ pub struct Session {
     pub found: Found,
     pub image: Image,
     pub uses: findings::Uses,
+    pub unseen: Vec<Unseen>,
     pub started: Instant,
     /// Why nothing is checked any more.
     pub stopped: Option<findings::End>,
     /// The first deadlock.
     pub deadlock: Option<findings::End>,
-    /// The promises that the stream knows, by the numbers that the task runtime has for them.
-    promises: FxHashMap<u64, PromiseId>,
-    /// How many it has ever known.
-    promise_count: u32,
+    pub promises: Promises,
     /// The program's thread-local variables, of the thread that owns the session.
     pub thread_locals: Range<usize>,
     /// What these alone lead to.
@@ -74,74 +74,16 @@ pub struct Session {
     pub active: bool,
     /// Scopes of the main task that are open; the session is given back with the last.
     depth: u32,
+    /// Is it kept, because of a task that only the end of the program joins?
+    kept: bool,
+    /// The call stack of the first of these.
+    call: Option<u32>,
     spans: Vec<Span>,
     /// Deliveries since memory was last looked at.
     deliveries: u32,
 }
 
-struct Holder(UnsafeCell<Option<Session>>);
-
-// SAFETY: only `start`, before there are threads, `with`, for the thread that owns the session, and `last`, at the
-// end of the program, look inside.
-unsafe impl Sync for Holder {}
-
-static SESSION: Holder = Holder(UnsafeCell::new(None));
-
-thread_local! {
-    /// Is this thread inside of the runtime? What it allocates there is the runtime's own.
-    static INSIDE: Cell<bool> = const { Cell::new(false) };
-}
-
-/// While it lives, what the thread allocates and frees is the runtime's own.
-pub struct Inside(());
-
-impl Inside {
-    /// None if the thread is inside already.
-    #[inline]
-    pub fn enter() -> Option<Inside> {
-        (!INSIDE.replace(true)).then(|| Inside(()))
-    }
-}
-
-impl Drop for Inside {
-    #[inline]
-    fn drop(&mut self) {
-        INSIDE.set(false);
-    }
-}
-
-/// Starts the session; to be called once, when the program starts.
-pub fn start(options: Options) {
-    let session = Session::new(options);
-    // SAFETY: the program has not started: there is one thread, and it is here.
-    unsafe { *SESSION.0.get() = Some(session) };
-}
-
-/// Does something with the session, if this thread owns it and is not inside of it already.
-#[inline]
-pub fn with<R>(action: impl FnOnce(&mut Session) -> R) -> Option<R> {
-    if !is_owner() {
-        return None;
-    }
-    with_inside(&Inside::enter()?, action)
-}
-
-/// The same, for a thread that is inside.
-pub fn with_inside<R>(_: &Inside, action: impl FnOnce(&mut Session) -> R) -> Option<R> {
-    if !is_owner() {
-        return None;
-    }
-    // SAFETY: only the owner comes here, and it is not in [`with`], or there would be no other `Inside`.
-    let session = unsafe { &mut *SESSION.0.get() };
-    let session = session.as_mut()?;
-    // What the runtime allocates may come from an allocator of the program's, which has hooks.
-    ACTIVE.set(false);
-    let result = action(session);
-    ACTIVE.set(session.active);
-    Some(result)
-}
-
-/// The same for a function that the program has called, and whose frame this is. What lies below is gone when it
+/// Does something with the session for a function that the program has called, and whose frame this is. What lies below is gone when it
 /// returns: the next strand begins there.
 #[inline]
 pub fn called<R>(frame: usize, action: impl FnOnce(&mut Session) -> R) -> Option<R> {
@@ -153,43 +95,45 @@ pub fn called<R>(frame: usize, action: impl FnOnce(&mut Session) -> R) -> Option
     })
 }
 
+/// So many bytes that go back to the system are looked at together.
+const PIECE: usize = 16 << 20;
+
 /// The return address, and the frame pointer of the caller.
 const RETURN: usize = 16;
 
-/// Does something with the session at the end of the program, on whatever thread ends it. Not if this thread is inside
-/// the runtime, unless `by_force`: the runtime itself has failed, and will not go on.
-pub fn last<R>(by_force: bool, action: impl FnOnce(&mut Session) -> R) -> Option<R> {
-    let _inside = match Inside::enter() {
-        None if !by_force => return None,
-        inside => inside,
-    };
-    ACTIVE.set(false);
-    // SAFETY: the program is at its end. If another thread still runs tasks (it exits while they run), what they do
-    // is not recorded any more, as the session is not active; a delivery that is under way is the one
-    // thing that may be disturbed, and that only makes a report of a program that was cut off in its middle.
-    unsafe { (*SESSION.0.get()).as_mut() }.map(action)
+thread_local! {
+    /// Scopes of this thread that are open and not checked. What is in them is not checked either, whoever has the
+    /// session meanwhile: tasks that began outside of a check may still run.
+    static PASSED_BY: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Adopts the session for this thread's tasks, if nobody has it.
+/// Adopts the session for this thread's tasks. Not if somebody has it, or if the thread is in the middle of something.
 #[cold]
-fn adopt() {
-    if threads::claim(this_thread()) {
-        let stack = threads::stack();
-        with(|session| {
-            threads::is_checked();
-            session.adopted(stack);
-        });
+pub fn adopt() -> bool {
+    if PASSED_BY.get() > 0 || !crate::start::is_on() || !threads::claim() {
+        PASSED_BY.set(PASSED_BY.get() + 1);
+        return false;
     }
+    events::context_is_the_runtimes();
+    let stack = threads::stack();
+    with(|session| {
+        threads::is_checked();
+        session.adopted(stack);
+    });
+    true
 }
 
 /// A scope opens: the session may have to be adopted for it.
 pub fn open_scope(frame: usize, event: impl FnOnce(TaskId) -> Event) {
-    if !is_owner() {
-        adopt();
+    if !is_owner() && !adopt() {
+        return;
     }
     called(frame, |session| {
         let task = session.tasks.current();
         if task == TaskId::MAIN {
+            if session.depth == 0 {
+                session.call = Some(session.stack_of_call(frame));
+            }
             session.depth += 1;
         }
         session.event(event(task));
@@ -199,6 +143,9 @@ pub fn open_scope(frame: usize, event: impl FnOnce(TaskId) -> Event) {
 
 /// A scope closes; with the outermost one the session is given back.
 pub fn close_scope(frame: usize, event: impl FnOnce(TaskId) -> Event) {
+    if !is_owner() {
+        return PASSED_BY.set(PASSED_BY.get().saturating_sub(1));
+    }
     let over = called(frame, |session| {
         let task = session.tasks.current();
         session.event(event(task));
@@ -206,38 +153,57 @@ pub fn close_scope(frame: usize, event: impl FnOnce(TaskId) -> Event) {
         if task == TaskId::MAIN {
             session.depth -= 1;
         }
-        if session.depth == 0 {
+        let over = session.depth == 0 && !session.kept;
+        if over {
             session.leave_workers();
         }
-        session.depth == 0
+        over
     });
     if over == Some(true) {
         threads::give_back();
     }
 }
 
+/// The thread ends. If it has tasks that have not ended, nobody will ever go on with them.
+pub fn thread_ends() {
+    let cut_off = with(|session| {
+        let why = "the thread that ran the tasks has ended in the middle of them";
+        session.give_up(findings::End::OutOfMemory(why.to_owned()));
+    });
+    if cut_off.is_some() {
+        threads::give_back();
+    }
+}
+
 impl Session {
-    fn new(options: Options) -> Session {
+    pub fn new(options: Options) -> Session {
         let image = Image::of_program();
         let detector =
             Detector::with_limit(options.engine, dagsan_core::order::Options::default(), options.max_races);
+        let mut stream = Stream::new(detector);
+        // Others read locks as mutual exclusion alone.
+        if options.engine.supports(Construct::Atomic) {
+            stream.order_sections();
+        }
         Session {
-            stream: Stream::new(detector),
-            sites: Sites::new(image.clone(), options.stacks),
+            stream,
+            sites: Sites::new(image.clone(), sites::depth(options.stacks)),
             tasks: Tasks::new(),
             sync: Synchronisation::new(options.hygiene),
             found: Found::default(),
             image,
             uses: findings::Uses::default(),
+            unseen: Vec::new(),
             started: Instant::now(),
             stopped: None,
             deadlock: None,
-            promises: FxHashMap::default(),
-            promise_count: 0,
+            promises: Promises::default(),
             thread_locals: 0..0,
             owned: Owned::default(),
             active: false,
             depth: 0,
+            kept: false,
+            call: None,
             spans: Vec::new(),
             deliveries: 0,
             options,
@@ -254,9 +220,9 @@ impl Session {
     /// The origin of an access: the low half of the code's address, and the frame of its function.
     pub fn origin(&mut self, code: u32, frame: usize) -> Origin {
         let stack = self.tasks.stack();
-        let caller = if self.options.stacks {
+        let caller = if let Some(depth) = self.sites.depth() {
             let mut frames = [0; sites::DEPTH];
-            let count = sites::walk(frame, stack.low, stack.high, &mut frames);
+            let count = sites::walk(frame, stack.low, stack.high, &mut frames[..depth]);
             self.sites.stack_number(&frames[..count])
         } else {
             let mut caller = [0];
@@ -272,13 +238,21 @@ impl Session {
         let mut frames = [0; 2];
         sites::walk(frame, stack.low, stack.high, &mut frames);
         let code = log::code(frames[0]);
-        if self.options.stacks {
+        if self.sites.depth().is_some() {
             // SAFETY: if there is a frame in the stack, it starts with that of its caller.
             let outer = if frames[0] == 0 { 0 } else { unsafe { *(frame as *const usize) } };
             self.origin(code, outer)
         } else {
             Origin { code, caller: frames[1] as u32 }
         }
+    }
+
+    /// The number of the whole call stack of a call: `frame` is that of the function that was called.
+    pub fn stack_of_call(&mut self, frame: usize) -> u32 {
+        let stack = self.tasks.stack();
+        let mut frames = [0; sites::DEPTH];
+        let count = sites::walk(frame, stack.low, stack.high, &mut frames);
+        self.sites.stack_number(&frames[..count])
     }
 
     /// A task event: ends the strand.
@@ -313,17 +287,35 @@ impl Session {
             self.sync.forget();
             self.owned.clear();
             self.sites.journal.forget();
-            // What was set is before all that comes, and so is a set that the stream has not heard of.
-            for (_, promise) in std::mem::take(&mut self.promises) {
-                self.dropped(Dropped::Promise(promise));
-            }
+            self.forget_promises();
         }
         self.active = active;
     }
 
+    /// Is the running task in a scope?
+    pub fn in_scope(&self) -> bool {
+        self.depth > 0 || self.tasks.current() != TaskId::MAIN
+    }
+
+    /// The innermost finish around the running task. Once nothing is checked any more, nobody knows.
+    pub fn innermost_finish(&self) -> ScopeId {
+        if self.stopped.is_some() {
+            return ROOT;
+        }
+        self.stream.structure().innermost_finish(self.tasks.current())
+    }
+
+    /// Creates a task that only the end of the program joins: what this thread does is looked at until then.
+    pub fn spawn_detached(&mut self, birth: Birth, stack: Stack) -> Handle {
+        self.kept = true;
+        // Outside of every finish it is as any other.
+        let outside = self.innermost_finish() == ROOT;
+        self.spawn(if outside { TaskKind::Async } else { TaskKind::Detached }, birth, stack)
+    }
+
     /// Creates a task and makes it the running one.
     #[inline]
-    pub fn spawn(&mut self, kind: TaskKind, place: &'static Place<'static>, stack: Stack) -> Handle {
+    pub fn spawn(&mut self, kind: TaskKind, birth: Birth, stack: Stack) -> Handle {
         let parent = self.tasks.current();
         let child = TaskId(self.stream.structure().task_count());
         self.event(Event::Spawn { parent, child, kind });
@@ -332,7 +324,11 @@ impl Session {
         {
             self.tasks.collect(remembered);
         }
-        self.tasks.spawn(child, parent, kind, place, stack)
+        // Where it runs there is nobody else: words that were there were those of frames that are gone.
+        if self.options.hygiene.stacks {
+            self.forget_words(stack.low..stack.high);
+        }
+        self.tasks.spawn(child, parent, birth, stack)
     }
 
     /// The running task has ended.
@@ -341,19 +337,26 @@ impl Session {
         let task = self.tasks.current();
         self.end_strand(Event::TaskEnd { task });
         self.sync.task_ended(task);
+        let stack = self.tasks.stack();
         let used = self.tasks.end();
-        if self.options.hygiene.stacks && !used.is_empty() && self.stopped.is_none() {
-            self.erase(used.start, used.len());
+        if self.options.hygiene.stacks && self.stopped.is_none() {
+            self.forget_words(stack.low..stack.high);
+            if !used.is_empty() {
+                self.erase(used.start, used.len());
+            }
         }
     }
 
     /// `task` will run where the running one has had frames since the other was started. That they used the same
     /// addresses means nothing.
-    pub fn set_stack(&mut self, task: Handle, stack: Stack) {
+    pub fn set_stack(&mut self, task: Handle, high: usize) {
         self.deliver();
-        let had = self.tasks.set_stack(task, stack);
-        if self.options.hygiene.stacks && !had.is_empty() && self.stopped.is_none() {
-            self.erase(had.start, had.len());
+        let had = self.tasks.set_stack(task, high);
+        if self.options.hygiene.stacks && self.stopped.is_none() {
+            self.forget_words(self.tasks.stack().low..high);
+            if !had.is_empty() {
+                self.erase(had.start, had.len());
+            }
         }
     }
 
@@ -362,48 +365,7 @@ impl Session {
     pub fn resume(&mut self, task: Handle) {
         self.deliver();
         self.tasks.resume(task);
-    }
-
-    /// The running task sets a promise. The stream hears of a promise when it is set: it may have been made while nothing
-    /// was checked.
-    pub fn promise_set(&mut self, promise: u64) {
-        let task = self.tasks.current();
-        let number = PromiseId(self.promise_count);
-        self.promise_count += 1;
-        self.promises.insert(promise, number);
-        self.event(Event::PromiseNew { task, promise: number });
-        self.event(Event::PromiseSet { task, promise: number });
-    }
-
-    /// The running task gets a promise that has been set. One that the stream has not heard of was set while nothing
-    /// was checked, and so before all that is.
-    pub fn promise_get(&mut self, promise: u64) {
-        if let Some(&promise) = self.promises.get(&promise) {
-            let task = self.tasks.current();
-            self.event(Event::PromiseGet { task, promise });
-        }
-    }
-
-    /// Nobody has a handle to the promise any more.
-    pub fn promise_drop(&mut self, promise: u64) {
-        if let Some(promise) = self.promises.remove(&promise) {
-            self.dropped(Dropped::Promise(promise));
-        }
-    }
-
-    /// Nobody has a handle to the future any more. One that was made while nothing was checked is not known.
-    pub fn future_drop(&mut self, future: Handle) {
-        if future != Handle::MAIN {
-            self.dropped(Dropped::Future(future.task()));
-        }
-    }
-
-    fn dropped(&mut self, what: Dropped) {
-        if self.stopped.is_none()
-            && let Err(error) = self.stream.dropped(what)
-        {
-            self.stop(&error);
-        }
+        self.give_back_lost();
     }
 
     /// Hands what the running strand has done so far to the detector.
@@ -462,7 +424,12 @@ impl Session {
         }
         if self.stream.consumer().races().len() > self.found.known() {
             self.withdraw_owned();
-            self.found.more(self.stream.consumer().races(), &mut self.sites, &self.tasks, &self.image);
+            let races = self.stream.consumer().races();
+            self.found.more(races, &mut self.sites, &self.tasks, &self.image, self.call);
+        }
+        let met = self.stream.consumer().meetings().len();
+        if met > self.found.meetings.len() {
+            self.found.meetings.resize(met, self.call);
         }
         self.deliveries += 1;
         if self.options.max_memory != 0 && self.deliveries.is_multiple_of(1024) {
@@ -487,29 +454,23 @@ impl Session {
         let Ok(bytes) = Bytes::new(start as u64, size as u64) else { return };
         self.deliver();
         if self.owned.forget(start) {
-            return self.sync.freed(start, size);
+            return self.forget_words(start..start.saturating_add(size));
         }
-        let stack = self.tasks.stack();
-        let mut frames = [0; sites::DEPTH];
-        let count = sites::walk(frame, stack.low, stack.high, &mut frames);
-        let site = self.sites.stack_number(&frames[..count]);
-        let site = self.sites.number(Origin::free(site), false);
-        let run =
-            |(line, mask)| Run { at: Location { line, mask }, kind: AccessKind::Write, site, atomic: false };
-        let (task, stream) = (self.tasks.current(), &mut self.stream);
-        let mut result = Ok(());
-        let mut outbox = Outbox::new(std::mem::take(&mut self.spans), |spans| {
-            if result.is_ok() {
-                result = stream.spans(task, spans);
+        let stack = self.stack_of_call(frame);
+        let site = self.sites.number(Origin::free(stack), false);
+        if to_system {
+            // Piece by piece: of a large mapping most may never have been touched, and nothing remains to be remembered.
+            for at in (0..size).step_by(PIECE) {
+                let (start, size) = (start + at, PIECE.min(size - at));
+                if let Ok(bytes) = Bytes::new(start as u64, size as u64) {
+                    self.write(bytes, site);
+                }
+                self.erase(start, size);
             }
-        });
-        bytes.lines().for_each(|part| outbox.push(run(part)));
-        self.spans = outbox.close();
-        if to_system && result.is_ok() {
-            result = self.stream.erase(bytes);
+        } else {
+            self.write(bytes, site);
         }
-        self.delivered(result);
-        self.sync.freed(start, size);
+        self.forget_words(start..start.saturating_add(size));
     }
 
     /// A block comes into being: what was done to its addresses was done to other memory.
@@ -518,6 +479,27 @@ impl Session {
         if self.active && self.options.hygiene.heap {
             self.erase(start, size);
         }
+    }
+
+    /// The allocator, or the system, has written a new block for the running task: zeroes, or what another block held.
+    /// `frames` is the call stack of who asked for it.
+    pub fn filled(&mut self, start: usize, size: usize, frames: &[usize]) {
+        if !self.active || size == 0 || !self.options.hygiene.heap {
+            return;
+        }
+        let Ok(bytes) = Bytes::new(start as u64, size as u64) else { return };
+        let site = self.sites.stack_number(frames);
+        let site = self.sites.number(Origin::filled(site), false);
+        self.write(bytes, site);
+    }
+
+    /// The running task writes bytes that are in none of the tables.
+    fn write(&mut self, bytes: Bytes, site: SiteId) {
+        self.spans.clear();
+        log::spans(bytes, AccessKind::Write, site, &mut self.spans);
+        let result = self.stream.spans(self.tasks.current(), &self.spans);
+        self.delivered(result);
+        self.spans.clear();
     }
 
     pub fn erase(&mut self, start: usize, size: usize) {

@@ -2,16 +2,21 @@
 //!
 //! ```text
 //!   Origin     code                       caller
-//!   usual      low half of the address,   low half of the return address of the function: its caller
-//!              the two lowest bits 1 (`log`)
+//!   inlined    low half of the address,   low half of the return address of the function: its caller
+//!   hooks      the two lowest bits 1 (`log`)
+//!   called     the same                   the number of the call stack, up to [`CALLED_DEPTH`]
 //!   stacks=1   the same                   the number of the call stack
 //!   free       twice the number of the    0
 //!              call stack, plus 2
+//!   filled     the same                   1
 //! ```
 //!
 //! Call stacks are walked by frame pointers: instrumented code has them, and so has the standard library. A frame is
 //! believed only if it lies in the stack that runs; code in between without frame pointers makes a stack shorter or
 //! skips a frame, and never leads astray.
+//!
+//! Where hooks are called, code is not optimised, and many frames of libraries may lie between an access and the code of
+//! the user. Where they are inlined, most of those frames are inlined too, and the caller is enough in most cases.
 
 use dagsan_core::SiteId;
 use dagsan_findings::Stack;
@@ -19,7 +24,8 @@ use rustc_hash::FxHashMap;
 
 use crate::image::Image;
 use crate::journal::Journal;
-use crate::log::UNKNOWN;
+use crate::log::{LATER, UNKNOWN};
+use crate::uses::Use;
 
 /// Where an access was made. The assembly in `miss` knows the layout; see the module's documentation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -35,14 +41,37 @@ impl Origin {
         Origin { code: stack * 2 + 2, caller: 0 }
     }
 
+    /// The block was written by the allocator, for the code at the top of this stack.
+    pub fn filled(stack: u32) -> Origin {
+        Origin { caller: 1, ..Origin::free(stack) }
+    }
+
     /// Is it a free?
     pub fn is_free(self) -> bool {
+        self.has_stack() && self.caller == 0
+    }
+
+    /// Does it have the number of a call stack instead of a code?
+    fn has_stack(self) -> bool {
         self.code & 1 == 0
+    }
+}
+
+/// How many frames of a call stack the callers of origins stand for; none if they are the callers alone.
+pub fn depth(whole_stacks: bool) -> Option<usize> {
+    match (whole_stacks, cfg!(feature = "inline-hooks")) {
+        (true, _) => Some(DEPTH),
+        (false, false) => Some(CALLED_DEPTH),
+        (false, true) => None,
     }
 }
 
 /// At most so many frames of a call stack are kept.
 pub const DEPTH: usize = 64;
+
+/// How many where hooks are called: more than the standard library puts between its caller and an access, and few enough
+/// that calls which differ only far outside are the same place.
+pub const CALLED_DEPTH: usize = 16;
 
 const LATELY: usize = 1024;
 
@@ -50,8 +79,8 @@ const LATELY: usize = 1024;
 #[derive(Debug)]
 pub struct Sites {
     image: Image,
-    /// Are the callers of origins numbers of stacks?
-    whole_stacks: bool,
+    /// If the callers of origins are numbers of stacks: how many frames of these are kept.
+    depth: Option<usize>,
     numbers: FxHashMap<Origin, u32>,
     /// The first one is not known.
     origins: Vec<Origin>,
@@ -60,21 +89,24 @@ pub struct Sites {
     pub journal: Journal,
     stack_numbers: FxHashMap<Box<[usize]>, u32>,
     stacks: Vec<Box<[usize]>>,
+    /// Of the sites of atomic operations.
+    uses: FxHashMap<SiteId, Use>,
 }
 
 impl Sites {
     /// None yet.
-    pub fn new(image: Image, whole_stacks: bool) -> Sites {
+    pub fn new(image: Image, depth: Option<usize>) -> Sites {
         let unknown = Origin { code: 0, caller: 0 };
         Sites {
             image,
-            whole_stacks,
+            depth,
             numbers: FxHashMap::default(),
             origins: vec![unknown],
             lately: Box::new([(unknown, 0); LATELY]),
             journal: Journal::default(),
             stack_numbers: FxHashMap::default(),
             stacks: Vec::new(),
+            uses: FxHashMap::default(),
         }
     }
 
@@ -104,6 +136,21 @@ impl Sites {
         number
     }
 
+    /// The site of an atomic operation. The same code may be several: with and without a use.
+    pub fn number_of_atomic(&mut self, origin: Origin, uses: Use) -> SiteId {
+        let later = if uses == Use::Sets { LATER } else { 0 };
+        let site = self.number(Origin { code: origin.code | later, ..origin }, false);
+        if uses != Use::None {
+            self.uses.insert(site, uses);
+        }
+        site
+    }
+
+    /// What an atomic operation does with values.
+    pub fn use_of(&self, site: SiteId) -> Use {
+        self.uses.get(&site).copied().unwrap_or_default()
+    }
+
     /// Were there several places?
     pub fn is_one_of_several(site: SiteId) -> bool {
         site.number() & 1 != 0
@@ -112,6 +159,11 @@ impl Sites {
     /// The same place, as if there were no others.
     pub fn alone(site: SiteId) -> SiteId {
         SiteId::new(site.number() & !1).unwrap_or(UNKNOWN)
+    }
+
+    /// If the callers of origins are numbers of stacks: how many frames of these are kept.
+    pub fn depth(&self) -> Option<usize> {
+        self.depth
     }
 
     /// The number of a call stack.
@@ -140,15 +192,20 @@ impl Sites {
             return Stack::default();
         }
         let Origin { code, caller } = self.origin(site);
-        if self.origin(site).is_free() {
-            return self.relative(&self.stacks[(code / 2 - 1) as usize], true);
+        if self.origin(site).has_stack() {
+            return self.whole_stack(code / 2 - 1);
         }
         let code = self.image.address(code & !3);
-        if self.whole_stacks {
+        if let Some(depth) = self.depth {
             let callers = &self.stacks[caller as usize];
-            return self.relative(&[&[code], &callers[..]].concat(), true);
+            return self.relative(&[&[code], &callers[..]].concat(), callers.len() < depth);
         }
         self.relative(&[code, self.image.address(caller)], false)
+    }
+
+    /// A call stack by its number, up to the start of its task.
+    pub fn whole_stack(&self, number: u32) -> Stack {
+        self.relative(&self.stacks[number as usize], true)
     }
 
     /// The stack with addresses relative to the image, and without frames that are outside of it.
@@ -201,7 +258,7 @@ mod tests {
 
     #[test]
     fn origins_are_numbered_once() {
-        let mut sites = Sites::new(Image::of_program(), false);
+        let mut sites = Sites::new(Image::of_program(), None);
         let [a, b] = [1, 3].map(|code| Origin { code, caller: 7 });
         let numbers = [a, b, a, b].map(|origin| sites.number(origin, false).number());
         assert_eq!(numbers, [2, 4, 2, 4]);
@@ -211,5 +268,7 @@ mod tests {
         assert_eq!(sites.stack_number(&[1, 2]), stack);
         let site = sites.number(Origin::free(stack), false);
         assert!(sites.is_free(site) && !sites.is_free(several) && !sites.is_free(UNKNOWN));
+        let filled = sites.number(Origin::filled(stack), false);
+        assert!(!sites.is_free(filled) && filled != site);
     }
 }

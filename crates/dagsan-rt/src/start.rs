@@ -4,21 +4,32 @@ use std::process;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
+use dagsan_findings::FINDINGS_FILE;
+
 use crate::exit;
 use crate::layout;
 use crate::log;
 use crate::options::{Options, VARIABLE};
 use crate::session::{self, Inside};
-use crate::state::{ACTIVE, Shared};
+use crate::sites;
+use crate::state::{ACTIVE, Flag, OWNER};
 use crate::threads;
 
 /// Is there a session, and is this the process that it is for?
-static ON: Shared<bool> = Shared::new(false);
+static ON: Flag = Flag::new();
 
 /// Is the process being checked? Not before the runtime has started, and not in a process that was forked.
 #[inline(always)]
 pub fn is_on() -> bool {
     ON.get()
+}
+
+/// The process that is checked.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+
+/// The same as [`is_on`], of a process that may have been forked without our hearing of it: by a system call.
+pub fn is_this_process() -> bool {
+    is_on() && PROCESS.load(Relaxed) == process::id()
 }
 
 /// The frame of the function that this is inlined into; its return address is that of the code that called. The
@@ -41,18 +52,23 @@ static START: extern "C" fn() = start;
 #[cfg_attr(test, expect(dead_code))]
 extern "C" fn start() {
     let Some(_inside) = Inside::enter() else { return };
+    // First of all: what is allocated may come from an allocator of the program's, which has hooks.
+    layout::reserve().unwrap_or_else(|error| refuse(&error.to_string()));
     let text = std::env::var(VARIABLE).unwrap_or_default();
-    let options = Options::parse(&text).unwrap_or_else(|error| refuse(&error.to_string()));
+    let mut options = Options::parse(&text).unwrap_or_else(|error| refuse(&error.to_string()));
+    // Now: at the end, another thread may be changing the variables.
+    options.awaited = std::env::var_os(FINDINGS_FILE).map(Into::into);
     if options.help {
         exit::say(&Options::describe());
         process::exit(0);
     }
-    layout::reserve().unwrap_or_else(|error| refuse(&error.to_string()));
-    log::reserve(options.stacks)
+    log::reserve(sites::depth(options.stacks).is_some())
         .unwrap_or_else(|error| refuse(&format!("no memory for the access log: {error}")));
     session::start(options);
     threads::find_stack();
-    exit::prepare();
+    exit::prepare().unwrap_or_else(|error| refuse(&format!("no memory for the report: {error}")));
+    threads::prepare();
+    PROCESS.store(process::id(), Relaxed);
     // SAFETY: the functions may be called around a fork: they write some words.
     unsafe { libc::pthread_atfork(None, Some(has_forked), Some(forked)) };
     ON.set(true);
@@ -75,8 +91,9 @@ extern "C" fn has_forked() {
     FORKS.fetch_add(1, Relaxed);
 }
 
-/// In a forked process nothing is checked: its parent reports.
+/// In a forked process nothing is checked: its parent reports. Nobody owns the session there, and nobody will.
 extern "C" fn forked() {
     ON.set(false);
     ACTIVE.set(false);
+    OWNER.leave();
 }

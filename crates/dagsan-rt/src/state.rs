@@ -1,40 +1,67 @@
 //! The few words that the fast path and the assembly share with the rest of the runtime.
 
-use std::cell::UnsafeCell;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 
-/// A word that the thread of the tasks writes, and that every thread may read at any time.
+/// A word that the thread of the tasks writes, and that every thread may read at any time. The assembly reads it as a
+/// byte.
 ///
-/// Not an atomic: hooks must be able to keep it in a register over a loop without task events.
+/// Relaxed throughout: a thread that does not run the tasks is content with the value of this or of an earlier moment,
+/// and nothing that it reads afterwards depends on it.
 #[repr(transparent)]
-pub struct Shared<T>(UnsafeCell<T>);
+pub struct Flag(AtomicBool);
 
-// SAFETY: written by one thread only, the one that runs the tasks; others read a whole word, of this or of an
-// earlier moment, and are content with either.
-unsafe impl<T> Sync for Shared<T> {}
-
-impl<T: Copy> Shared<T> {
-    pub const fn new(value: T) -> Shared<T> {
-        Shared(UnsafeCell::new(value))
+impl Flag {
+    pub const fn new() -> Flag {
+        Flag(AtomicBool::new(false))
     }
 
     #[inline(always)]
-    pub fn get(&self) -> T {
-        // SAFETY: see the `Sync` implementation.
-        unsafe { *self.0.get() }
+    pub fn get(&self) -> bool {
+        self.0.load(Relaxed)
     }
 
     #[inline(always)]
-    pub fn set(&self, value: T) {
-        // SAFETY: see the `Sync` implementation.
-        unsafe { *self.0.get() = value }
+    pub fn set(&self, value: bool) {
+        self.0.store(value, Relaxed);
+    }
+}
+
+/// The thread that has something, by its thread pointer; 0 if nobody has it. The assembly reads it as a word.
+#[repr(transparent)]
+pub struct Thread(AtomicUsize);
+
+impl Thread {
+    pub const fn nobody() -> Thread {
+        Thread(AtomicUsize::new(0))
+    }
+
+    /// Who has it. Relaxed: a thread asks whether it is itself, and it alone changes the answer to that.
+    #[inline(always)]
+    pub fn get(&self) -> usize {
+        self.0.load(Relaxed)
+    }
+
+    /// This thread has it from here on, unless somebody does, who is then named.
+    #[inline(always)]
+    pub fn take(&self) -> Result<(), usize> {
+        // Acquire: what the thread before did with what it had is seen.
+        self.0.compare_exchange(0, this_thread(), Acquire, Relaxed).map(drop)
+    }
+
+    /// Nobody has it any more.
+    #[inline(always)]
+    pub fn leave(&self) {
+        // Release: the next one sees what this one did.
+        self.0.store(0, Release);
     }
 }
 
 /// Can anything be parallel to what runs now? If not, accesses are not recorded.
-pub static ACTIVE: Shared<bool> = Shared::new(false);
+pub static ACTIVE: Flag = Flag::new();
 
-/// The thread that runs the tasks, by its thread pointer; 0 if there is none.
-pub static OWNER: Shared<usize> = Shared::new(0);
+/// The thread that runs the tasks.
+pub static OWNER: Thread = Thread::nobody();
 
 /// This thread, by its thread pointer.
 #[inline(always)]

@@ -1,11 +1,10 @@
 //! The tasks of the program: which one runs, on which stack, and who created whom.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::ops::Range;
 use std::panic::Location as Place;
 
-use dagsan_core::{RECENT, Table, TaskId, TaskKind};
+use dagsan_core::{RECENT, Table, TaskId};
 use dagsan_findings as findings;
 use rustc_hash::FxHashSet;
 
@@ -34,6 +33,7 @@ impl Handle {
 
 /// A stack in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(C)]
 pub struct Stack {
     pub low: usize,
     pub high: usize,
@@ -44,6 +44,8 @@ pub struct Stack {
 struct Live {
     task: TaskId,
     stack: Stack,
+    /// Where the whole stack begins. It may be that of another task, which waits.
+    base: usize,
     /// Its stack pointer when its strand began: see `session`.
     mark: usize,
     /// The lowest mark so far.
@@ -53,9 +55,16 @@ struct Live {
     touched: u64,
 }
 
+/// How a task was created.
+#[derive(Debug, Clone, Copy)]
+pub struct Birth {
+    pub name: findings::TaskKind,
+    pub place: &'static Place<'static>,
+}
+
 /// Where a task comes from, in 16 bytes: there may be millions.
 #[derive(Debug, Clone, Copy)]
-struct Birth {
+struct Parentage {
     parent: u32,
     kind: findings::TaskKind,
     place: &'static Place<'static>,
@@ -71,7 +80,7 @@ pub struct Tasks {
     /// Where the next strand begins, if that is known better than by the stack pointer; else 0.
     below: usize,
     /// The births since the last quiescent point, but for those of tasks that nobody can speak of any more.
-    births: Table<Birth>,
+    births: Table<Parentage>,
     /// What `touched` was when each open scope was opened, and by whom.
     scopes: Vec<(u32, u64)>,
 }
@@ -79,7 +88,8 @@ pub struct Tasks {
 impl Tasks {
     /// The main task.
     pub fn new() -> Tasks {
-        let main = Live { task: TaskId::MAIN, stack: Stack::default(), mark: 0, lowest: 0, touched: 0 };
+        let stack = Stack::default();
+        let main = Live { task: TaskId::MAIN, stack, base: 0, mark: 0, lowest: 0, touched: 0 };
         Tasks {
             live: vec![main],
             free: Vec::new(),
@@ -94,7 +104,8 @@ impl Tasks {
     /// The stack of the thread that owns the session.
     pub fn set_main_stack(&mut self, stack: Stack) {
         let main = &mut self.live[0];
-        (main.stack, main.mark, main.lowest, main.touched) = (stack, stack.low, stack.low, 0);
+        (main.stack, main.base, main.mark, main.lowest) = (stack, stack.high, stack.low, stack.low);
+        main.touched = 0;
         self.scopes.clear();
         self.current = 0;
     }
@@ -113,6 +124,18 @@ impl Tasks {
     /// Its stack.
     pub fn stack(&self) -> Stack {
         self.running().stack
+    }
+
+    /// The same with the frames of those on it that wait.
+    pub fn whole_stack(&self) -> Stack {
+        let live = self.running();
+        Stack { low: live.stack.low, high: live.base }
+    }
+
+    /// The running task, for a task runtime.
+    #[inline]
+    pub fn handle(&self) -> Handle {
+        Handle::new(self.current, self.current())
     }
 
     /// The part of its stack that nobody else knows.
@@ -141,24 +164,19 @@ impl Tasks {
         live.lowest = live.lowest.min(here);
     }
 
-    /// `child` is there, and runs.
+    /// `child` is there, and runs. If its stack has no lowest address, it is below the frames of the running task.
     #[inline]
-    pub fn spawn(
-        &mut self,
-        child: TaskId,
-        parent: TaskId,
-        kind: TaskKind,
-        place: &'static Place<'static>,
-        stack: Stack,
-    ) -> Handle {
-        let kind = match kind {
-            TaskKind::Async | TaskKind::Post(_) | TaskKind::Detached => findings::TaskKind::Async,
-            TaskKind::Spawn => findings::TaskKind::Spawn,
-            TaskKind::Future => findings::TaskKind::Future,
+    pub fn spawn(&mut self, child: TaskId, parent: TaskId, birth: Birth, stack: Stack) -> Handle {
+        let Birth { name: kind, place } = birth;
+        self.births.push(Parentage { parent: parent.0, kind, place });
+        let running = &mut self.live[self.current as usize];
+        running.touched = 0;
+        let (low, base) = match stack.low {
+            0 => (running.stack.low, running.base),
+            low => (low, stack.high),
         };
-        self.births.push(Birth { parent: parent.0, kind, place });
-        self.live[self.current as usize].touched = 0;
-        let live = Live { task: child, stack, mark: stack.high, lowest: stack.high, touched: 0 };
+        let stack = Stack { low, high: stack.high };
+        let live = Live { task: child, stack, base, mark: stack.high, lowest: stack.high, touched: 0 };
         self.current = match self.free.pop() {
             Some(slot) => {
                 self.live[slot as usize] = live;
@@ -182,14 +200,15 @@ impl Tasks {
         live.lowest..live.stack.high
     }
 
-    /// `task`, which has not run yet, will be on this stack, below the frames of the running one. The part of it where
-    /// the running task had frames that others may have known.
-    pub fn set_stack(&mut self, task: Handle, stack: Stack) -> Range<usize> {
+    /// `task`, which has not run yet, will be on the stack of the running one, below `high`. The part of it where the
+    /// running task had frames that others may have known.
+    pub fn set_stack(&mut self, task: Handle, high: usize) -> Range<usize> {
+        let running = &mut self.live[self.current as usize];
+        let (low, base) = (running.stack.low, running.base);
+        let had = running.lowest.max(low)..high;
+        running.lowest = running.lowest.max(high);
         let live = &mut self.live[task.slot()];
-        (live.stack, live.mark, live.lowest) = (stack, stack.high, stack.high);
-        let lowest = &mut self.live[self.current as usize].lowest;
-        let had = (*lowest).max(stack.low)..stack.high;
-        *lowest = (*lowest).max(stack.high);
+        (live.stack, live.base, live.mark, live.lowest) = (Stack { low, high }, base, high, high);
         had
     }
 
@@ -262,16 +281,18 @@ impl Tasks {
         self.live.iter().enumerate().find_map(lives)
     }
 
-    /// Enters the task and its ancestors, to be spoken of. Those of one that has been entered have been, too.
-    pub fn mention(&self, mut task: u32, into: &mut BTreeMap<u32, findings::Task>) {
-        while let Entry::Vacant(entry) = into.entry(task) {
+    /// Enters the task and its ancestors, to be spoken of. Returns the eldest but for the main one.
+    pub fn mention(&self, mut task: u32, into: &mut BTreeMap<u32, findings::Task>) -> Option<u32> {
+        let mut eldest = None;
+        loop {
             let birth = self.births.get(task);
             let (parent, kind, created) = match birth {
                 Some(birth) => (Some(birth.parent), birth.kind, Some(place(birth.place))),
                 None => (None, findings::TaskKind::Main, None),
             };
-            entry.insert(findings::Task { number: task, parent, kind, created });
-            let Some(parent) = parent else { return };
+            into.entry(task).or_insert(findings::Task { number: task, parent, kind, created, stack: None });
+            let Some(parent) = parent else { return eldest };
+            eldest = Some(task);
             task = parent;
         }
     }
@@ -295,10 +316,10 @@ mod tests {
     #[test]
     fn births_are_kept_for_those_who_are_spoken_of_and_their_ancestors() {
         let mut tasks = Tasks::new();
-        let place = Place::caller();
+        let birth = Birth { name: findings::TaskKind::Async, place: Place::caller() };
         for child in 1..9 {
             let parent = TaskId(child / 2);
-            tasks.spawn(TaskId(child), parent, TaskKind::Async, place, Stack::default());
+            tasks.spawn(TaskId(child), parent, birth, Stack::default());
             tasks.end();
         }
         tasks.live.truncate(1);

@@ -3,43 +3,60 @@
 use std::cell::Cell;
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::MaybeUninit;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicPtr, AtomicU32};
 
-use crate::session::Inside;
+use crate::session::{self, Inside};
 use crate::sites::{self, DEPTH};
 use crate::start;
 use crate::state::OWNER;
 use crate::tasks::Stack;
 
-/// Held while the owner changes.
-static OWNERSHIP: Mutex<()> = Mutex::new(());
-
-/// Makes `thread`, which is this one, the owner of the session, if nobody is.
-pub fn claim(thread: usize) -> bool {
-    let _held = OWNERSHIP.lock().unwrap_or_else(PoisonError::into_inner);
-    let free = OWNER.get() == 0;
-    if free {
-        OWNER.set(thread);
+/// Makes this thread the owner of the session, if nobody is.
+pub fn claim() -> bool {
+    let claimed = OWNER.take().is_ok();
+    if claimed && let Some(key) = KEY.get() {
+        // If that fails, nobody hears of the thread's end, and the session stays with it.
+        // SAFETY: a key of `prepare`; any value but null will do.
+        unsafe { libc::pthread_setspecific(*key, std::ptr::from_ref(key).cast()) };
     }
-    free
+    claimed
 }
 
 /// Nobody owns the session any more.
 pub fn give_back() {
-    let _held = OWNERSHIP.lock().unwrap_or_else(PoisonError::into_inner);
-    OWNER.set(0);
+    OWNER.leave();
+}
+
+/// What the C library calls when a thread ends that has owned the session.
+static KEY: OnceLock<libc::pthread_key_t> = OnceLock::new();
+
+/// Sees to it that the end of the owner will be heard of.
+pub fn prepare() {
+    let mut key = 0;
+    // SAFETY: writes the key; the function has the right type.
+    if unsafe { libc::pthread_key_create(&raw mut key, Some(ends)) } == 0 {
+        let _ = KEY.set(key);
+    }
+}
+
+unsafe extern "C" fn ends(_: *mut c_void) {
+    if start::is_on() {
+        session::thread_ends();
+    }
 }
 
 thread_local! {
     static STACK: Cell<Stack> = const { Cell::new(Stack { low: 0, high: 0 }) };
-    /// The thread's entry in [`STARTED`], until it runs tasks.
-    static UNCHECKED: Cell<Option<usize>> = const { Cell::new(None) };
+    /// Where the thread was started, until it runs tasks.
+    static UNCHECKED: Cell<Option<&'static Started>> = const { Cell::new(None) };
 }
 
 /// This thread runs tasks, and is checked.
 pub fn is_checked() {
-    if let Some(at) = UNCHECKED.take() {
-        STARTED.lock().unwrap_or_else(PoisonError::into_inner)[at].count -= 1;
+    if let Some(started) = UNCHECKED.take() {
+        started.count.fetch_sub(1, Relaxed);
     }
 }
 
@@ -71,20 +88,45 @@ fn ask_for_stack() -> Stack {
     Stack { low: low as usize, high: low as usize + size }
 }
 
-/// Threads that some code has started.
-#[derive(Debug, Clone)]
+/// Threads that some code has started while something was checked.
+///
+/// A list that only grows, without a lock: who reports that there is no memory must be able to read it, whoever was
+/// adding to it at that moment.
+#[derive(Debug)]
 pub struct Started {
-    pub frames: Vec<usize>,
-    /// How many of them have run no tasks.
-    pub count: u32,
+    frames: Box<[usize]>,
+    /// Only a number: relaxed.
+    count: AtomicU32,
+    next: Option<&'static Started>,
 }
 
-/// All threads that were started while something was checked, by their creators.
-pub static STARTED: Mutex<Vec<Started>> = Mutex::new(Vec::new());
+impl Started {
+    /// The call stack that has started them.
+    pub fn frames(&self) -> &[usize] {
+        &self.frames
+    }
+
+    /// How many of them have run no tasks.
+    pub fn unchecked(&self) -> u32 {
+        self.count.load(Relaxed)
+    }
+}
+
+/// The latest entry of the list.
+static LATEST: AtomicPtr<Started> = AtomicPtr::new(std::ptr::null_mut());
+
+/// All threads that were started, by their creators.
+pub fn started() -> impl Iterator<Item = &'static Started> {
+    // Acquire: what the entry holds was written before it came into the list.
+    // SAFETY: null, or an entry, which is never freed.
+    let latest = unsafe { LATEST.load(Acquire).as_ref() };
+    std::iter::successors(latest, |started| started.next)
+}
 
 type Create =
     unsafe extern "C" fn(*mut libc::pthread_t, *const libc::pthread_attr_t, Entry, *mut c_void) -> c_int;
-type Entry = extern "C" fn(*mut c_void) -> *mut c_void;
+/// It may be left by `pthread_exit`, which unwinds.
+type Entry = extern "C-unwind" fn(*mut c_void) -> *mut c_void;
 
 /// Starts a thread, as the C library does, and takes note of it.
 ///
@@ -115,6 +157,7 @@ pub unsafe extern "C" fn pthread_create(
     if result != 0 {
         // SAFETY: there is no thread to take it.
         drop(unsafe { Box::from_raw(begin) });
+        started.count.fetch_sub(1, Relaxed);
     }
     drop(inside);
     result
@@ -124,12 +167,11 @@ pub unsafe extern "C" fn pthread_create(
 struct Begin {
     entry: Entry,
     argument: *mut c_void,
-    /// Its entry in [`STARTED`].
-    started: usize,
+    started: &'static Started,
 }
 
 /// The first function of every thread.
-extern "C" fn run(begin: *mut c_void) -> *mut c_void {
+extern "C-unwind" fn run(begin: *mut c_void) -> *mut c_void {
     let inside = Inside::enter();
     find_stack();
     // SAFETY: made by `pthread_create` for this thread.
@@ -148,19 +190,31 @@ fn next(name: *const c_char) -> Option<Create> {
     }
 }
 
-/// Takes note of a thread, and returns its entry in [`STARTED`].
+/// Takes note of a thread.
 #[inline(never)]
-fn note(frame: usize) -> usize {
+fn note(frame: usize) -> &'static Started {
     let Stack { low, high } = stack();
     let mut frames = [0; DEPTH];
     let count = sites::walk(frame, low, high, &mut frames);
     let frames = &frames[..count];
-    let mut started = STARTED.lock().unwrap_or_else(PoisonError::into_inner);
-    let known = started.iter().position(|started| started.frames == frames);
-    let at = known.unwrap_or_else(|| {
-        started.push(Started { frames: frames.to_vec(), count: 0 });
-        started.len() - 1
-    });
-    started[at].count += 1;
-    at
+    let entry = started().find(|started| *started.frames == *frames).unwrap_or_else(|| add(frames));
+    entry.count.fetch_add(1, Relaxed);
+    entry
+}
+
+/// Adds an entry. If two threads do so for the same call stack at once, there are two.
+fn add(frames: &[usize]) -> &'static Started {
+    let entry = Started { frames: frames.into(), count: AtomicU32::new(0), next: None };
+    let entry = Box::into_raw(Box::new(entry));
+    let mut latest = LATEST.load(Acquire);
+    loop {
+        // SAFETY: the entry is this thread's until it is in the list; the latest one is null or never freed.
+        unsafe { (*entry).next = latest.as_ref() };
+        // Release: see `started`. Acquire, if another entry has come: it will be the next one of this.
+        match LATEST.compare_exchange(latest, entry, Release, Acquire) {
+            // SAFETY: it is never freed.
+            Ok(_) => return unsafe { &*entry },
+            Err(other) => latest = other,
+        }
+    }
 }

@@ -12,7 +12,6 @@ use crate::events::{self, Place};
 /// A task that waits for ever.
 #[derive(Debug)]
 pub(crate) struct Blocked {
-    #[cfg_attr(not(any(dagsan, test)), expect(dead_code, reason = "a name that only DagSan knows"))]
     pub(crate) task: events::Task,
     /// Where it was started; none for the main task.
     pub(crate) started: Option<Place>,
@@ -23,7 +22,11 @@ pub(crate) struct Blocked {
 
 /// Announces the deadlock, and puts it into words.
 pub(crate) fn report(blocked: &[Blocked]) -> Arc<str> {
-    events::deadlock(blocked);
+    let told: Vec<events::Blocked<'_>> = blocked
+        .iter()
+        .map(|entry| events::Blocked { task: entry.task, place: entry.place, waits_for: &entry.waits_for })
+        .collect();
+    events::deadlock(&told);
     let mut text = match blocked.len() {
         1 => String::from("deadlock: 1 task waits for ever, and no other task of this thread can go on"),
         count => format!("deadlock: {count} tasks wait for ever, and no other task of this thread can go on"),

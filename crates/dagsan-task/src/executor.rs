@@ -24,6 +24,11 @@
 //! **Why pointers to joins are good.** `finish` and `procedure` leave their frame after `finish_end` or `frame_end`,
 //! which return when no task that points to the join is left. They do so also when the body panics.
 //!
+//! **rayon.** Tasks may run rayon's code, and that may start tasks. DagSan knows which task runs; this file does not. A scope
+//! of rayon's that a task was started in, though a finish or a procedure outside of it joins the task, is the innermost one
+//! for DagSan and would join it too. Such a task is told to be joined by nobody, and sets a promise at its end, which
+//! its joins get. (`in_place_scope` is how it comes about.)
+//!
 //! **What is checked.** The public functions of this crate are generic, so they are compiled with the user's crate, and
 //! instrumented. This file is not: what it does to memory is not seen by DagSan. All that generic code calls is
 //! `#[inline(never)]`, which keeps it so.
@@ -156,15 +161,20 @@ impl Executor {
         }
     }
 
-    /// Runs a task until it ends or waits; then the present task goes on.
-    fn run(&self, fiber: NonNull<Fiber>) -> Started {
+    /// Runs a task, which DagSan hears of by `enter`, until it ends or waits; then the present one goes on.
+    fn run(&self, fiber: NonNull<Fiber>, enter: impl FnOnce(&Task)) -> Started {
         let present = self.current.replace(Some(fiber));
+        // SAFETY: freed only once it is in the pool.
+        let task = unsafe { &fiber.as_ref().task };
+        // It need not be the present one that DagSan knows: one of rayon's may have started the other.
+        let running = events::current();
+        enter(task);
+        let context = events::set_context(task.context.get());
         // SAFETY: the fiber comes from the pool or from `ready`, so it is of this thread, sleeps, and was not freed.
         unsafe { Fiber::wake(fiber) };
         self.current.set(present);
-        events::resume(self.task().id.get());
-        // SAFETY: freed only once it is in the pool.
-        let task = unsafe { &fiber.as_ref().task };
+        events::set_context(context);
+        events::resume(running);
         if !task.ended.get() {
             return Started::Waits(fiber);
         }
@@ -185,11 +195,7 @@ impl Executor {
             }
             let ready = self.ready.borrow_mut().pop_front();
             match (ready, self.current.get()) {
-                (Some(fiber), _) => {
-                    // SAFETY: ready fibers have a task, so they are not in the pool, and not freed.
-                    events::resume(unsafe { fiber.as_ref() }.task.id.get());
-                    self.run(fiber);
-                }
+                (Some(fiber), _) => _ = self.run(fiber, |task| events::resume(task.id.get())),
                 (None, Some(fiber)) => self.sleep(fiber, wait, place)?,
                 (None, None) => self.deadlock(wait, place)?,
             }
@@ -206,6 +212,8 @@ impl Executor {
         self.blocked.borrow_mut().insert((wait.address(), number), fiber);
         self.sleeping.set(self.sleeping.get() + 1);
         fiber_ref.task.wait.set(Some((wait, place)));
+        fiber_ref.task.id.set(events::current());
+        fiber_ref.task.context.set(events::context());
         fiber_ref.sleep();
         fiber_ref.task.wait.set(None);
         fiber_ref.task.deadlock.take().map_or(Ok(()), |report| Err(Failed::Deadlock(report)))
@@ -238,7 +246,7 @@ impl Executor {
         let mut entries = Vec::new();
         let in_vain = matches!(wait, Wait::Latch(_));
         if in_vain {
-            let task = self.main.id.get();
+            let task = events::current();
             entries.push(Blocked { task, started: None, place, waits_for: wait.describe() });
         }
         let mut elsewhere = wait.is_over();
@@ -268,13 +276,6 @@ impl Executor {
         }
         if in_vain { Err(Failed::Deadlock(report)) } else { Ok(()) }
     }
-
-    /// The present task opens a scope; if it is the main task, DagSan says by which name.
-    fn name_main(&self) {
-        if self.current.get().is_none() {
-            self.main.id.set(events::main());
-        }
-    }
 }
 
 /// Makes a fiber, and sees to it that the pool is freed when this thread ends.
@@ -303,6 +304,9 @@ fn run_task(fiber: &Fiber) {
         // SAFETY: a join lives until its last task has ended, and this one has not. (Module documentation.)
         unsafe { join.as_ref() }.panicked(payload);
     }
+    if let Some(promise) = task.ends.take() {
+        events::promise_set(promise);
+    }
     events::task_end();
     task.ended.set(true);
     for join in [finish, spawner].into_iter().flatten() {
@@ -327,7 +331,7 @@ pub(crate) unsafe fn finish_begin(place: &mut MaybeUninit<Join>) -> &Join {
     let join = place.write(Join::default());
     EXECUTOR.with(|executor| {
         events::finish_begin();
-        executor.name_main();
+        opened(join);
         join.outer.set(executor.task().finish.replace(Some(NonNull::from(&*join))));
     });
     join
@@ -338,6 +342,7 @@ pub(crate) unsafe fn finish_begin(place: &mut MaybeUninit<Join>) -> &Join {
 pub(crate) fn finish_end(join: &Join, place: Place) -> Option<Payload> {
     EXECUTOR.with(|executor| {
         wait_for_tasks(executor, join, place);
+        join_strays(join);
         executor.task().finish.set(join.outer.get());
         events::finish_end();
     });
@@ -353,7 +358,7 @@ pub(crate) unsafe fn frame_begin(place: &mut MaybeUninit<Join>) -> &Join {
     let join = place.write(Join::default());
     EXECUTOR.with(|executor| {
         events::frame_begin();
-        executor.name_main();
+        opened(join);
         join.outer.set(executor.task().frame.replace(Some(NonNull::from(&*join))));
     });
     join
@@ -403,10 +408,24 @@ fn wait_for_tasks(executor: &Executor, join: &Join, place: Place) {
     }
 }
 
+/// What tasks of the join will have to know.
+fn opened(join: &Join) {
+    join.number.set(events::innermost_finish());
+    join.context.set(events::context());
+}
+
 fn synced(join: &Join) {
     join.syncs.set(join.syncs.get() + 1);
     if join.unsynced.replace(false) {
         events::sync();
+        join_strays(join);
+    }
+}
+
+/// Joins those that are joined by promises.
+fn join_strays(join: &Join) {
+    for promise in join.take_strays() {
+        events::promise_get(promise);
     }
 }
 
@@ -457,12 +476,18 @@ pub(crate) unsafe fn start(
             By::Frame(_) => return Err(Box::new(Refused::OtherFrame)),
         };
         let fiber = executor.fiber().map_err(Refused::Stack)?;
-        for join in [parent.finish.get(), spawner].into_iter().flatten() {
-            // SAFETY: open, so it lives. (Module documentation.)
-            let join = unsafe { join.as_ref() };
+        // SAFETY: open, so they live. (Module documentation.)
+        let joins = [spawner, parent.finish.get()].map(|join| join.map(|join| unsafe { join.as_ref() }));
+        let innermost = events::innermost_finish();
+        let stray = !joins.iter().flatten().any(|join| join.number.get() == innermost);
+        let (kind, ends) = if stray { (Kind::Outer, Some(events::promise_new())) } else { (kind, None) };
+        for join in joins.into_iter().flatten() {
             join.running.set(join.running.get() + 1);
             // Means nothing to a finish.
             join.unsynced.set(true);
+            if let Some(promise) = ends {
+                join.await_stray(promise);
+            }
         }
         // SAFETY: just taken from the pool, so it is not freed.
         let Fiber { task, stack: (low, high), .. } = unsafe { fiber.as_ref() };
@@ -473,11 +498,14 @@ pub(crate) unsafe fn start(
         task.entry.set(entry);
         task.data.set(data);
         task.ended.set(false);
-        task.id.set(events::spawn(kind, place, *low, *high));
-        if let Some(latch) = latch {
-            latch.set_number(task.id.get());
-        }
-        Ok(executor.run(fiber))
+        task.ends.set(ends);
+        task.context.set(joins.into_iter().flatten().next().map_or(0, |join| join.context.get()));
+        Ok(executor.run(fiber, |task| {
+            task.id.set(events::spawn(kind, place, *low, *high));
+            if let Some(latch) = latch {
+                latch.set_number(task.id.get(), ends);
+            }
+        }))
     })
 }
 

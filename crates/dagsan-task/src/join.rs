@@ -28,6 +28,10 @@ type Leftovers = Vec<Box<dyn Anything>>;
 pub(crate) struct Join {
     /// The next open finish, or procedure of the task, around this one.
     pub(crate) outer: Cell<Option<NonNull<Join>>>,
+    /// The number of the innermost finish for DagSan, where this was opened: its own, if it is one.
+    pub(crate) number: Cell<u32>,
+    /// What rayon's code knew where this was opened; its tasks begin with that.
+    pub(crate) context: Cell<usize>,
     /// How many of its tasks have not ended.
     pub(crate) running: Cell<usize>,
     /// Procedures only: how many syncs it has seen.
@@ -36,6 +40,8 @@ pub(crate) struct Join {
     pub(crate) unsynced: Cell<bool>,
     /// Procedures only: results that nobody wants, to be dropped after the next sync.
     leftovers: Cell<Option<Box<Leftovers>>>,
+    /// Promises of its tasks that were started inside of a scope of rayon's, see `executor.rs`.
+    strays: Cell<Vec<u64>>,
     panic: Cell<Option<Payload>>,
 }
 
@@ -58,6 +64,20 @@ impl Join {
     /// The first panic, if there was one.
     pub(crate) fn take_panic(&self) -> Option<Payload> {
         self.panic.take()
+    }
+
+    /// A task sets a promise at its end, to be got by this join.
+    #[cold]
+    pub(crate) fn await_stray(&self, promise: u64) {
+        let mut strays = self.strays.take();
+        strays.push(promise);
+        self.strays.set(strays);
+    }
+
+    /// The promises that were not got yet.
+    #[inline]
+    pub(crate) fn take_strays(&self) -> Vec<u64> {
+        self.strays.take()
     }
 
     /// Keeps a value until the next sync.

@@ -36,6 +36,8 @@ pub(crate) struct Latch {
     created: Place,
     /// DagSan's number of the promise, or of the future's task.
     number: AtomicU64,
+    /// Is it the number of a promise, which the future's task sets at its end?
+    stray: AtomicBool,
     state: AtomicU8,
     /// Has somebody undertaken to open it?
     claimed: AtomicBool,
@@ -56,6 +58,7 @@ impl Latch {
             kind,
             created,
             number: AtomicU64::new(number),
+            stray: AtomicBool::new(false),
             state: AtomicU8::new(State::Closed as u8),
             claimed: AtomicBool::new(false),
         }
@@ -68,10 +71,11 @@ impl Latch {
         !self.claimed.swap(true, Ordering::Relaxed)
     }
 
-    /// Gives the future the number of its task, before that runs.
-    pub(crate) fn set_number(&self, task: events::Task) {
+    /// Gives the future the number of its task, or else of the promise that this sets at its end, before it runs.
+    pub(crate) fn set_number(&self, task: events::Task, promise: Option<u64>) {
         // Relaxed: only read after the latch was seen open, which is ordered by `state`.
-        self.number.store(task, Ordering::Relaxed);
+        self.number.store(promise.unwrap_or(task), Ordering::Relaxed);
+        self.stray.store(promise.is_some(), Ordering::Relaxed);
     }
 
     #[inline(never)]
@@ -99,19 +103,20 @@ impl Latch {
         // Relaxed: see `set_number`.
         let number = self.number.load(Ordering::Relaxed);
         match self.kind {
-            Kind::Promise(_) => events::promise_get(number),
-            Kind::Future => events::future_get(number),
+            Kind::Future if !self.stray.load(Ordering::Relaxed) => events::future_get(number),
+            Kind::Promise(_) | Kind::Future => events::promise_get(number),
         }
     }
 }
 
-/// The last handle is gone.
+/// The last handle is gone. A promise that a future sets at its end is got by the scope around it, too.
 impl Drop for Latch {
     #[inline(never)]
     fn drop(&mut self) {
         let number = *self.number.get_mut();
         match self.kind {
             Kind::Promise(_) => events::promise_drop(number),
+            Kind::Future if *self.stray.get_mut() => {}
             Kind::Future => events::future_drop(number),
         }
     }

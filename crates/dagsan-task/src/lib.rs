@@ -85,6 +85,9 @@
 
 mod call;
 mod deadlock;
+/// One interface for both task runtimes; the drop-in for rayon-core has to stand alone.
+#[allow(dead_code, reason = "each task runtime uses a part of it")]
+#[path = "../../rayon-core/src/events.rs"]
 mod events;
 mod executor;
 mod fiber;
@@ -104,6 +107,10 @@ pub use isolated::isolated;
 pub use procedure::{Procedure, Spawned, procedure};
 pub use promise::{AlreadySet, NeverSet, Promise};
 pub use scope::{Scope, finish};
+
+/// By what DagSan knows whose tasks these are: added to their kind.
+#[cfg(all(dagsan, not(test)))]
+const RUNTIME: u32 = 0;
 
 #[cfg(test)]
 mod tests;

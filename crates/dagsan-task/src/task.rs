@@ -22,7 +22,12 @@ pub(crate) type Fiber = fiber::Fiber<Task>;
 
 /// What the executor knows of a task.
 pub(crate) struct Task {
+    /// Who goes on when its fiber is woken: the task itself, or one of rayon's that runs on its stack.
     pub(crate) id: Cell<events::Task>,
+    /// What rayon's code on its stack knows, while the fiber sleeps.
+    pub(crate) context: Cell<usize>,
+    /// If none of its joins can join it in the way that DagSan knows: the promise that it sets at its end.
+    pub(crate) ends: Cell<Option<u64>>,
     /// Where it was started; none for the main task.
     pub(crate) started: Cell<Option<Place>>,
     /// The innermost finish that it is in.
@@ -50,6 +55,8 @@ impl Task {
     pub(crate) const fn new() -> Task {
         Task {
             id: Cell::new(0),
+            context: Cell::new(0),
+            ends: Cell::new(None),
             started: Cell::new(None),
             finish: Cell::new(None),
             frame: Cell::new(None),

@@ -4,13 +4,13 @@
 //! understood, to standard error. One file gets a full report, several get a line each and a summary.
 
 use std::collections::HashMap;
-use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anstream::{AutoStream, ColorChoice};
 use anyhow::{Context, Result, ensure};
+use dagsan_findings::output;
 use dagsan_lang::Limits;
 use dagsan_report::graph::{self, Picture};
 use dagsan_report::{End, Expectation, Report, Source, Verdict, json, text};
@@ -98,7 +98,8 @@ fn write_graph(file: &GraphFile, picture: &Picture) -> Result<()> {
         GraphKind::Json => graph::json(picture)?,
         GraphKind::Svg => graph::svg(picture)?,
     };
-    fs::write(&file.path, text).with_context(|| format!("cannot write {}", file.path.display()))
+    output::write(&file.path, text.as_bytes())
+        .with_context(|| format!("cannot write {}", file.path.display()))
 }
 
 /// The word for a verdict, said of several programs.

@@ -7,9 +7,8 @@ use std::sync::Arc;
 
 use crate::events::Kind;
 use crate::finish::{Call, Order, Request};
-use crate::local::{self, Seat, Worker};
+use crate::local::{self, Context, Worker};
 use crate::pool::{Pool, PoolRef};
-use crate::stack::here;
 use crate::tasks;
 use crate::unwind::{Payload, bind, halt};
 
@@ -41,16 +40,14 @@ where
     OP: Fn(BroadcastContext<'_>) -> R,
 {
     let place = Location::caller();
-    let call = Call::begin(here!());
+    let call = Call::begin(false);
     // Each task has a place of its own for its result.
     let mut results: Vec<Option<Result<R, Payload>>> = (0..pool.threads()).map(|_| None).collect();
     tasks::frame_begin();
     for (index, result) in results.iter_mut().enumerate() {
-        let mut body = || {
-            let _seat = Seat::take(Some(Worker::number(pool, index)));
-            *result = Some(halt(bind(&op, BroadcastContext::new(pool, index))));
-        };
-        tasks::run(Kind::Spawn, place, &mut body);
+        let mut body = || *result = Some(halt(bind(&op, BroadcastContext::new(pool, index))));
+        let context = Context::copy().with_worker(Some(Worker::number(pool, index)));
+        tasks::run(Kind::Spawn, place, &context, &mut body);
     }
     tasks::frame_end();
     drop(call);
@@ -67,7 +64,7 @@ where
     OP: Fn(BroadcastContext<'_>) + Send + Sync + 'static,
 {
     let place = Location::caller();
-    let call = Call::begin(here!());
+    let call = Call::begin(false);
     let op = Arc::new(op);
     for index in 0..pool.threads() {
         let op = Arc::clone(&op);

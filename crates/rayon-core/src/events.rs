@@ -1,11 +1,19 @@
-//! What the drop-in tells DagSan, and the only place where the two meet.
+//! What task runtimes tell DagSan, and the only place where they and DagSan meet.
 //!
-//! Built with `--cfg dagsan`, each function is a call of the runtime that is linked into the checked program. Built
-//! without, there is no runtime, and the calls are nothing. Unit tests have a third form, which writes the calls down.
+//! One file for both, rayon's drop-in and dagsan-task, which includes it; each uses a part. Built with `--cfg dagsan`, each
+//! function is a call of the runtime that is linked into the checked program. Built without, there is no runtime, and the
+//! calls are nothing. Unit tests have a third form, which writes the calls down.
+//!
+//! A join (`finish_end`, `sync`, `future_get`, `promise_get`) is announced when what it waits for is over, never
+//! before. `spawn` and `resume` say whose code runs from there on, and `current` asks: a task of either runtime may have
+//! started tasks of the other.
+//!
+//! The *context* is a word per stack, of the drop-in's own (`local.rs` there). dagsan-task, which switches stacks, keeps it
+//! for those that sleep, and has a task begin with that of the scope it belongs to.
 
 use std::panic::Location;
 
-/// A task's name, until it has ended. Opaque; 0 without DagSan.
+/// A task's name, until it has ended; that of a future for ever. Opaque; 0 without DagSan.
 pub(crate) type Task = u64;
 
 /// Who joins a task.
@@ -14,10 +22,14 @@ pub(crate) type Task = u64;
 pub(crate) enum Kind {
     /// The finish around it.
     Async = 0,
-    /// The next sync of the frame that it was started in.
+    /// The next sync of the procedure that it was started in, and the finish around it.
     Spawn = 1,
+    /// Gets, and the finish around it.
+    Future = 2,
     /// Nobody but the end of the program.
     Detached = 3,
+    /// A scope that is not the innermost one, where the task is started, by way of a promise that the task sets at its end.
+    Outer = 4,
 }
 
 /// What a program asks for that depends on the schedule.
@@ -30,8 +42,30 @@ pub(crate) enum Dependence {
     Bridge = 1,
 }
 
+/// A stack in memory.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
+pub(crate) struct Stack {
+    pub(crate) low: usize,
+    pub(crate) high: usize,
+}
+
+/// A task that waits for ever: where, and for what.
+pub(crate) struct Blocked<'a> {
+    pub(crate) task: Task,
+    pub(crate) place: Place,
+    pub(crate) waits_for: &'a str,
+}
+
 /// A place in the source.
 pub(crate) type Place = &'static Location<'static>;
+
+/// A promise that is set here and now.
+pub(crate) fn promise_here() -> u64 {
+    let promise = promise_new();
+    promise_set(promise);
+    promise
+}
 
 #[cfg(all(not(dagsan), not(test)))]
 pub(crate) use self::silent::*;
@@ -44,7 +78,7 @@ pub(crate) use self::recorded::*;
 
 #[cfg(all(not(dagsan), not(test)))]
 mod silent {
-    use super::{Dependence, Kind, Place, Task};
+    use super::{Blocked, Dependence, Kind, Place, Task};
 
     macro_rules! nothing {
         ($(fn $name:ident($($argument:ident: $kind:ty),*) $(-> $result:ty)?;)*) => {
@@ -61,27 +95,47 @@ mod silent {
     nothing! {
         fn finish_begin();
         fn finish_end();
+        fn innermost_finish() -> u32;
         fn frame_begin();
         fn sync();
         fn frame_end();
-        fn spawn(kind: Kind, place: Place, stack_low: usize, stack_high: usize) -> Task;
+        fn spawn(kind: Kind, place: Place, low: usize, high: usize) -> Task;
         fn task_end();
+        fn current() -> Task;
+        fn is_checked() -> bool;
         fn resume(task: Task);
+        fn future_get(task: Task);
         fn promise_new() -> u64;
         fn promise_set(promise: u64);
         fn promise_get(promise: u64);
-        fn set_stack(task: Task, low: usize, high: usize);
+        fn future_drop(task: Task);
+        fn promise_drop(promise: u64);
+        fn isolated_begin();
+        fn isolated_end();
+        fn deadlock(blocked: &[Blocked<'_>]);
+        fn set_stack(task: Task, high: usize);
         fn split(pieces: u32);
         fn schedule_dependent(place: Place, what: Dependence);
         fn runtime_variable(start: usize, size: usize);
         fn worker_begin(worker: u64);
         fn worker_end(worker: u64);
     }
+
+    pub(crate) use super::context::{context, set_context};
 }
 
 #[cfg(all(dagsan, not(test)))]
 mod announced {
-    use super::{Dependence, Kind, Place, Task};
+    use super::{Blocked, Dependence, Kind, Place, Stack, Task};
+
+    /// [`Blocked`] as C sees it.
+    #[repr(C)]
+    struct RawBlocked {
+        task: Task,
+        place: Place,
+        waits_for: *const u8,
+        waits_for_len: usize,
+    }
 
     // The runtime knows a `Location` as Rust does: it is compiled by the same compiler, into the same program.
     #[allow(improper_ctypes)]
@@ -90,6 +144,8 @@ mod announced {
         pub(crate) safe fn finish_begin();
         #[link_name = "__dagsan_finish_end"]
         pub(crate) safe fn finish_end();
+        #[link_name = "__dagsan_innermost_finish"]
+        pub(crate) safe fn innermost_finish() -> u32;
         #[link_name = "__dagsan_frame_begin"]
         pub(crate) safe fn frame_begin();
         #[link_name = "__dagsan_sync"]
@@ -98,16 +154,36 @@ mod announced {
         pub(crate) safe fn frame_end();
         #[link_name = "__dagsan_task_end"]
         pub(crate) safe fn task_end();
+        #[link_name = "__dagsan_current"]
+        pub(crate) safe fn current() -> Task;
+        #[link_name = "__dagsan_is_checked"]
+        pub(crate) safe fn is_checked() -> bool;
         #[link_name = "__dagsan_resume"]
         pub(crate) safe fn resume(task: Task);
+        #[link_name = "__dagsan_future_get"]
+        pub(crate) safe fn future_get(task: Task);
         #[link_name = "__dagsan_promise_new"]
         pub(crate) safe fn promise_new() -> u64;
         #[link_name = "__dagsan_promise_set"]
         pub(crate) safe fn promise_set(promise: u64);
         #[link_name = "__dagsan_promise_get"]
         pub(crate) safe fn promise_get(promise: u64);
+        #[link_name = "__dagsan_future_drop"]
+        pub(crate) safe fn future_drop(task: Task);
+        #[link_name = "__dagsan_promise_drop"]
+        pub(crate) safe fn promise_drop(promise: u64);
+        #[link_name = "__dagsan_isolated_begin"]
+        pub(crate) safe fn isolated_begin();
+        #[link_name = "__dagsan_isolated_end"]
+        pub(crate) safe fn isolated_end();
+        #[link_name = "__dagsan_context"]
+        pub(crate) safe fn context() -> usize;
+        #[link_name = "__dagsan_set_context"]
+        pub(crate) safe fn set_context(context: usize) -> usize;
+        #[link_name = "__dagsan_stack"]
+        pub(crate) safe fn stack() -> Stack;
         #[link_name = "__dagsan_set_stack"]
-        pub(crate) safe fn set_stack(task: Task, low: usize, high: usize);
+        pub(crate) safe fn set_stack(task: Task, high: usize);
         #[link_name = "__dagsan_split"]
         pub(crate) safe fn split(pieces: u32);
         #[link_name = "__dagsan_runtime_variable"]
@@ -117,26 +193,62 @@ mod announced {
         #[link_name = "__dagsan_worker_end"]
         pub(crate) safe fn worker_end(worker: u64);
         safe fn __dagsan_schedule_dependent(place: Place, what: u32);
-        safe fn __dagsan_spawn(kind: u32, place: Place, stack_low: usize, stack_high: usize) -> Task;
+        safe fn __dagsan_spawn(kind: u32, place: Place, low: usize, high: usize) -> Task;
+        fn __dagsan_deadlock(blocked: *const RawBlocked, count: usize);
     }
 
-    pub(crate) fn spawn(kind: Kind, place: Place, stack_low: usize, stack_high: usize) -> Task {
-        __dagsan_spawn(kind as u32, place, stack_low, stack_high)
+    pub(crate) fn spawn(kind: Kind, place: Place, low: usize, high: usize) -> Task {
+        __dagsan_spawn(kind as u32 | crate::RUNTIME, place, low, high)
     }
 
     pub(crate) fn schedule_dependent(place: Place, what: Dependence) {
         __dagsan_schedule_dependent(place, what as u32);
     }
+
+    pub(crate) fn deadlock(blocked: &[Blocked<'_>]) {
+        let raw: Vec<RawBlocked> = blocked
+            .iter()
+            .map(|entry| RawBlocked {
+                task: entry.task,
+                place: entry.place,
+                waits_for: entry.waits_for.as_ptr(),
+                waits_for_len: entry.waits_for.len(),
+            })
+            .collect();
+        // SAFETY: pointer and count are those of a vector that lives until the call returns, and so do the texts in
+        // `blocked` that it points to; the runtime copies what it keeps.
+        unsafe { __dagsan_deadlock(raw.as_ptr(), raw.len()) }
+    }
 }
 
-/// Writes the calls down, in the order in which they are made on this thread.
+/// The context, where there is no DagSan to keep it.
+#[cfg(any(not(dagsan), test))]
+mod context {
+    use std::cell::Cell;
+
+    thread_local! {
+        static CONTEXT: Cell<usize> = const { Cell::new(0) };
+    }
+
+    pub(crate) fn context() -> usize {
+        CONTEXT.get()
+    }
+
+    pub(crate) fn set_context(context: usize) -> usize {
+        CONTEXT.replace(context)
+    }
+}
+
+/// Writes the calls down, in the order in which they are made on this thread. Tasks and promises are numbered as the
+/// core numbers them.
 #[cfg(test)]
-mod recorded {
+pub(crate) mod recorded {
     use std::cell::RefCell;
+    use std::collections::{HashMap, HashSet};
 
-    use super::{Dependence, Kind, Place, Task};
+    use super::{Blocked, Dependence, Kind, Place, Task};
 
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[derive(Debug, Clone, PartialEq, Eq)]
     pub(crate) enum Call {
         FinishBegin,
         FinishEnd,
@@ -146,8 +258,15 @@ mod recorded {
         Spawn(Kind, Task),
         TaskEnd,
         Resume(Task),
+        FutureGet(Task),
+        PromiseNew(u64),
         PromiseSet(u64),
         PromiseGet(u64),
+        FutureDrop(Task),
+        PromiseDrop(u64),
+        IsolatedBegin,
+        IsolatedEnd,
+        Deadlock(Vec<(Task, String)>),
         Split(u32),
         Depends(Dependence),
         WorkerBegin(u64),
@@ -159,6 +278,20 @@ mod recorded {
         calls: Vec<Call>,
         tasks: u64,
         promises: u64,
+        current: Task,
+        /// The finishes around each task, innermost last.
+        finishes: HashMap<Task, Vec<u32>>,
+        opened: u32,
+        /// How many scopes are open. If none is, and no task is detached, nobody looks.
+        scopes: u32,
+        /// The tasks that are on workers.
+        seats: HashSet<(Task, u64)>,
+    }
+
+    impl Log {
+        fn around(&mut self) -> &mut Vec<u32> {
+            self.finishes.entry(self.current).or_default()
+        }
     }
 
     thread_local! {
@@ -177,66 +310,122 @@ mod recorded {
     }
 
     macro_rules! plain {
-        ($($name:ident => $call:ident;)*) => {
-            $(pub(crate) fn $name() { call(Call::$call); })*
+        ($($name:ident($($argument:ident: $kind:ty)?) => $call:ident;)*) => {
+            $(pub(crate) fn $name($($argument: $kind)?) { call(Call::$call$(($argument))?); })*
         };
     }
 
     plain! {
-        finish_begin => FinishBegin;
-        finish_end => FinishEnd;
-        frame_begin => FrameBegin;
-        sync => Sync;
-        frame_end => FrameEnd;
-        task_end => TaskEnd;
+        sync() => Sync;
+        task_end() => TaskEnd;
+        isolated_begin() => IsolatedBegin;
+        isolated_end() => IsolatedEnd;
+        future_get(task: Task) => FutureGet;
+        promise_set(promise: u64) => PromiseSet;
+        promise_get(promise: u64) => PromiseGet;
+        future_drop(task: Task) => FutureDrop;
+        promise_drop(promise: u64) => PromiseDrop;
+        split(pieces: u32) => Split;
     }
 
-    pub(crate) fn spawn(kind: Kind, _: Place, _: usize, _: usize) -> Task {
+    pub(crate) fn frame_begin() {
+        call(Call::FrameBegin);
+        LOG.with_borrow_mut(|log| log.scopes += 1);
+    }
+
+    pub(crate) fn frame_end() {
+        call(Call::FrameEnd);
+        LOG.with_borrow_mut(|log| log.scopes -= 1);
+    }
+
+    pub(crate) fn finish_begin() {
+        call(Call::FinishBegin);
+        LOG.with_borrow_mut(|log| {
+            log.scopes += 1;
+            log.opened += 1;
+            let finish = log.opened;
+            log.around().push(finish);
+        });
+    }
+
+    pub(crate) fn finish_end() {
+        call(Call::FinishEnd);
+        LOG.with_borrow_mut(|log| {
+            log.scopes -= 1;
+            log.around().pop();
+        });
+    }
+
+    pub(crate) fn innermost_finish() -> u32 {
+        LOG.with_borrow_mut(|log| log.around().last().copied().unwrap_or(0))
+    }
+
+    pub(crate) fn spawn(kind: Kind, _: Place, low: usize, high: usize) -> Task {
+        let local = 0u8;
+        let here = &raw const local as usize;
+        assert!(low == 0 || !(low..high).contains(&here), "called on the child's stack");
+        let outlives = matches!(kind, Kind::Detached | Kind::Outer);
+        let finish = if outlives { 0 } else { innermost_finish() };
         let task = LOG.with_borrow_mut(|log| {
+            log.scopes += u32::from(kind == Kind::Detached);
             log.tasks += 1;
+            log.current = log.tasks;
+            log.around().push(finish);
             log.tasks
         });
         call(Call::Spawn(kind, task));
         task
     }
 
+    pub(crate) fn current() -> Task {
+        LOG.with_borrow(|log| log.current)
+    }
+
     pub(crate) fn resume(task: Task) {
         call(Call::Resume(task));
+        LOG.with_borrow_mut(|log| log.current = task);
     }
 
     pub(crate) fn promise_new() -> u64 {
-        LOG.with_borrow_mut(|log| {
+        let promise = LOG.with_borrow_mut(|log| {
             log.promises += 1;
-            log.promises
-        })
+            log.promises - 1
+        });
+        call(Call::PromiseNew(promise));
+        promise
     }
 
-    pub(crate) fn promise_set(promise: u64) {
-        call(Call::PromiseSet(promise));
+    pub(crate) fn deadlock(blocked: &[Blocked<'_>]) {
+        let entry = |entry: &Blocked<'_>| (entry.task, entry.waits_for.to_owned());
+        call(Call::Deadlock(blocked.iter().map(entry).collect()));
     }
 
-    pub(crate) fn promise_get(promise: u64) {
-        call(Call::PromiseGet(promise));
-    }
-
-    pub(crate) fn worker_begin(worker: u64) {
-        call(Call::WorkerBegin(worker));
-    }
-
-    pub(crate) fn worker_end(worker: u64) {
-        call(Call::WorkerEnd(worker));
-    }
-
-    /// Where stacks and variables are is not written down.
-    pub(crate) fn set_stack(_: Task, _: usize, _: usize) {}
-
-    pub(crate) fn runtime_variable(_: usize, _: usize) {}
-
-    pub(crate) fn split(pieces: u32) {
-        call(Call::Split(pieces));
+    pub(crate) fn is_checked() -> bool {
+        LOG.with_borrow(|log| log.scopes > 0)
     }
 
     pub(crate) fn schedule_dependent(_: Place, what: Dependence) {
-        call(Call::Depends(what));
+        if is_checked() {
+            call(Call::Depends(what));
+        }
     }
+
+    pub(crate) fn worker_begin(worker: u64) {
+        if is_checked() && LOG.with_borrow_mut(|log| log.seats.insert((log.current, worker))) {
+            call(Call::WorkerBegin(worker));
+        }
+    }
+
+    pub(crate) fn worker_end(worker: u64) {
+        if LOG.with_borrow_mut(|log| log.seats.remove(&(log.current, worker))) {
+            call(Call::WorkerEnd(worker));
+        }
+    }
+
+    /// Where stacks and variables are is not written down.
+    pub(crate) fn set_stack(_: Task, _: usize) {}
+
+    pub(crate) fn runtime_variable(_: usize, _: usize) {}
+
+    pub(crate) use super::context::{context, set_context};
 }

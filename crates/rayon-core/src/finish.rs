@@ -8,34 +8,31 @@
 //!
 //! # Which task a job is
 //!
-//! A job becomes a task of the finish where it is spawned, and this task goes on when the job is run. The body of a scope is
-//! a task too. Its frames are forgotten when it ends, which makes room for those of the jobs:
+//! A job becomes a task of the finish where it is spawned, and this task goes on when the job is run, where the body of
+//! the scope had its frames:
 //!
 //! ```text
-//!   scope ─┬─ finish begins                                           finish ends ─►
-//!          ├─► body ──┬───────┬──► ends
-//!          │          ├─ job  │    ....... goes on ──► ends
-//!          │          │       ├─ job       ....................... goes on ──► ends
-//!  stack:  │ body     │       │  │ job                            │ job
+//!   scope ─── finish begins ── body ──┬───────┬──► ends                                    finish ends ─►
+//!                                     ├─ job  │    ....... goes on ──► ends
+//!                                     │       ├─ job       ....................... goes on ──► ends
 //! ```
 //!
-//! A job for a finish that is not the innermost one cannot become its task where it is spawned: the inner finish would
-//! join it. It becomes one when it is run, and gets a promise that was set where it was spawned. If a yield runs it while
-//! the inner one is still open, it is a task that no scope joins, and sets a promise that its own finish gets.
+//! A job for a finish that is not the innermost one, of rayon's or of dagsan-task's, would be joined by the inner one. It
+//! becomes a task that no scope joins, and sets a promise at its end, which its own finish gets.
 //!
-//! The outermost call of a thread has a finish as well, without a scope, for jobs that nobody joins. It is not
+//! The outermost call of a stack has a finish as well, without a scope, for jobs that nobody joins. It is not
 //! announced: only the end of the program joins them. A detached job that is spawned inside of a scope waits with the
 //! jobs of the scope, as it would on the worker's deque, but is a task that no scope joins.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
 use crate::events::{self, Kind, Place, Task};
-use crate::local::{self, Seat, Worker};
-use crate::pool::PoolRef;
-use crate::stack::{self, here};
+use crate::local::{self, Context, Worker};
+use crate::pool::{Pool, PoolRef};
 use crate::tasks;
 use crate::unwind::{Payload, discard};
 
@@ -72,16 +69,6 @@ impl Queue {
     }
 }
 
-/// What the task of a job is.
-enum Origin {
-    /// A task that has been started.
-    Started(Task),
-    /// To be started, after the promise.
-    After(u64),
-    /// To be started; where it was spawned is not checked, or not on this thread.
-    Unknown,
-}
-
 /// Work that waits. It does not unwind, but tells how it ended.
 pub(crate) type Work = Box<dyn FnOnce() -> Result<(), Payload> + Send>;
 
@@ -99,53 +86,63 @@ pub(crate) struct Request {
 
 struct Job {
     request: Request,
-    origin: Origin,
+    /// Its task, and who joins that. None: to be started when it is run, which is where it is spawned, or it was spawned on
+    /// another thread.
+    task: Option<(Task, Kind)>,
 }
 
 /// See the module's documentation.
 pub(crate) struct Finish {
     /// Is it announced?
     scope: bool,
+    /// By which number DagSan knows it, while it is open.
+    number: Cell<u32>,
     thread: ThreadId,
     /// The finish around it, of the same thread.
     outer: Option<NonNull<Finish>>,
-    /// Where the stacks of its jobs begin.
-    high: usize,
+    /// What holds while it is open, and what to put back.
+    context: Context,
+    before: Cell<usize>,
     queue: Mutex<Queue>,
-    /// Promises that jobs which were run inside of an inner finish have set at their ends.
+    /// Promises that jobs which another finish would have joined have set at their ends.
     strays: Mutex<Vec<u64>>,
     panic: Mutex<Option<Payload>>,
 }
 
-// SAFETY: `outer` is followed on the thread of the finish only; the rest may be shared.
+// SAFETY: `number` to `before` are used on the thread of the finish only; the rest may be shared.
 unsafe impl Send for Finish {}
 // SAFETY: as above.
 unsafe impl Sync for Finish {}
 
 impl Finish {
-    fn new(scope: bool, high: usize) -> Finish {
+    fn new(scope: bool) -> Finish {
         Finish {
             scope,
+            number: Cell::new(0),
             thread: thread::current().id(),
-            outer: local::with(|local| local.finish.get()),
-            high,
+            outer: local::finish(),
+            context: Context::copy(),
+            before: Cell::new(0),
             queue: Mutex::default(),
             strays: Mutex::default(),
             panic: Mutex::default(),
         }
     }
 
-    /// That of a scope, still closed. [`close`](Finish::close), which runs the jobs, will be called in the frame at `high`.
-    pub(crate) fn of_scope(high: usize) -> Finish {
-        Finish::new(true, high)
+    /// That of a scope, still closed.
+    pub(crate) fn of_scope() -> Finish {
+        Finish::new(true)
     }
 
     /// Opens it. It must not move until it is closed.
     pub(crate) fn open(&self) {
         if self.scope {
             tasks::finish_begin();
+            self.number.set(events::innermost_finish());
         }
-        local::with(|local| local.finish.set(Some(NonNull::from(self))));
+        self.context.contain(self);
+        // SAFETY: the finish does not move until it is closed. What it is opened by closes it, on the same stack.
+        self.before.set(unsafe { self.context.set() });
     }
 
     /// Runs the jobs that wait, and those that these spawn; then closes it.
@@ -154,7 +151,7 @@ impl Finish {
         for promise in self.strays.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
             events::promise_get(promise);
         }
-        local::with(|local| local.finish.set(self.outer));
+        self.context.unset(self.before.get());
         if self.scope {
             tasks::finish_end();
         }
@@ -193,48 +190,37 @@ impl Finish {
     /// Spawns a job. Its work was allocated before; what it holds lives until the finish has closed, and so does the
     /// finish.
     pub(crate) fn spawn(&self, request: Request) {
-        let on_thread = self.thread == thread::current().id();
-        let innermost = on_thread
-            && local::with(|local| local.finish.get()).is_some_and(|top| ptr::eq(top.as_ptr(), self));
-        if request.detached {
-            tasks::detach();
+        if self.thread != thread::current().id() {
+            return self.queue().push(Job { request, task: None });
         }
-        let at_once = innermost && !request.pool.is_current();
-        let origin = if at_once {
-            Origin::Unknown
-        } else if innermost {
-            Origin::Started(tasks::start(self.kind(&request), request.place, self.high))
-        } else if on_thread {
-            let promise = events::promise_new();
-            events::promise_set(promise);
-            Origin::After(promise)
-        } else {
-            Origin::Unknown
-        };
-        let job = Job { request, origin };
-        if at_once {
-            self.run(job);
-        } else {
-            self.queue().push(job);
+        if !request.pool.is_current() {
+            return self.run(Job { request, task: None });
         }
+        let kind = self.kind(&request);
+        let task = tasks::start(kind, request.place);
+        self.queue().push(Job { request, task: Some((task, kind)) });
     }
 
-    /// Who joins the task of a job. Where no scope is announced, that is the end of the program in any case.
+    /// Who joins the task of a job, if the running task starts it.
     fn kind(&self, request: &Request) -> Kind {
-        if self.scope && request.detached { Kind::Detached } else { Kind::Async }
+        if request.detached {
+            Kind::Detached
+        } else if events::innermost_finish() == self.number.get() {
+            Kind::Async
+        } else {
+            Kind::Outer
+        }
     }
 
     fn run(&self, job: Job) {
-        let kind = self.kind(&job.request);
-        let Job { request: Request { work, pool, index, place, detached, .. }, origin } = job;
-        let before = local::with(|local| local.finish.replace(Some(NonNull::from(self))));
-        let inside = before.is_some_and(|inner| !ptr::eq(inner.as_ptr(), self));
-        let stray = inside && !detached && !matches!(origin, Origin::Started(_));
-        let kind = if stray { Kind::Detached } else { kind };
+        let Job { request, task } = job;
+        let kind = task.map_or_else(|| self.kind(&request), |(_, kind)| kind);
+        let Request { work, pool, index, place, detached, .. } = request;
+        let worker = index.map_or_else(|| Worker::of(&pool), |index| Worker::number(&pool, index));
+        let context = Context::copy().with_worker(Some(worker));
+        context.contain(self);
         let mut work = Some(work);
         let mut body = || {
-            let worker = index.map_or_else(|| Worker::of(&pool), |index| Worker::number(&pool, index));
-            let _seat = Seat::take(Some(worker));
             match work.take().map_or(Ok(()), |work| work()) {
                 Err(payload) if detached => pool.handlers.panicked(payload),
                 Err(payload) => self.panicked(payload),
@@ -243,25 +229,15 @@ impl Finish {
             if detached {
                 pool.job_ended();
             }
-            if stray {
-                let promise = events::promise_new();
-                events::promise_set(promise);
-                self.strays.lock().unwrap_or_else(PoisonError::into_inner).push(promise);
+            if kind == Kind::Outer {
+                let ended = events::promise_here();
+                self.strays.lock().unwrap_or_else(PoisonError::into_inner).push(ended);
             }
         };
-        match origin {
-            Origin::Started(task) => {
-                // A yield may be deeper in the stack than the end of the scope.
-                events::set_stack(task, stack::low(), here!());
-                tasks::go_on(task, &mut body);
-            }
-            Origin::Unknown => tasks::run(kind, place, &mut body),
-            Origin::After(promise) => tasks::run(kind, place, &mut || {
-                events::promise_get(promise);
-                body();
-            }),
+        match task {
+            Some((task, _)) => tasks::go_on(task, &context, &mut body),
+            None => tasks::run(kind, place, &context, &mut body),
         }
-        local::with(|local| local.finish.set(before));
     }
 
     /// Keeps the first panic.
@@ -280,31 +256,31 @@ impl Finish {
     }
 }
 
-/// A call of rayon's, while it lives. The outermost of a thread runs, at its end, the jobs that nobody joins.
+/// A call of rayon's, while it lives. The outermost of a stack runs, at its end, the jobs that nobody joins.
 pub(crate) struct Call(Option<Box<Finish>>);
 
 impl Call {
-    /// The call begins; it will be dropped in the frame at `high`.
+    /// The call begins. If it `sits`, it is on a worker, one of the global pool if there is none.
     #[inline(never)]
-    pub(crate) fn begin(high: usize) -> Call {
-        match local::with(|local| local.finish.get()) {
-            Some(_) => Call(None),
-            None => Call::outermost(high),
-        }
+    pub(crate) fn begin(sits: bool) -> Call {
+        let stands = sits && local::worker().is_none();
+        if local::finish().is_some() && !stands { Call(None) } else { Call::outermost(stands) }
     }
 
     #[cold]
-    fn outermost(high: usize) -> Call {
-        local::announce();
-        let finish = Box::new(Finish::new(false, high));
+    fn outermost(stands: bool) -> Call {
+        let mut finish = Box::new(Finish::new(false));
+        if stands {
+            finish.context = Context::copy().with_worker(Some(Worker::of(Pool::global())));
+        }
         finish.open();
         Call(Some(finish))
     }
 
     /// Spawns a job that nobody joins, from inside of this call.
     pub(crate) fn spawn(&self, request: Request) {
-        if let Some(finish) = local::with(|local| local.finish.get()) {
-            // SAFETY: it is the innermost open finish of this thread, which does not close meanwhile.
+        if let Some(finish) = local::finish() {
+            // SAFETY: it is the innermost open finish of this stack, which does not close meanwhile.
             unsafe { finish.as_ref() }.spawn(request);
         }
     }

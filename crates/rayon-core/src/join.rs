@@ -13,10 +13,7 @@ use std::panic::{Location, resume_unwind};
 
 use crate::events::Kind;
 use crate::finish::Call;
-use crate::local::Seat;
-use crate::pool::sit_down;
 use crate::split::{FnContext, Level};
-use crate::stack::here;
 use crate::tasks;
 use crate::unwind::{Job, Payload, bind, discard, enter, take};
 
@@ -59,8 +56,7 @@ where
     let mut results = (MaybeUninit::<RA>::uninit(), MaybeUninit::<RB>::uninit());
     let first = Job { body: &raw const a, result: results.0.as_mut_ptr() };
     let second = Job { body: &raw const b, result: results.1.as_mut_ptr() };
-    let call = Call::begin(here!());
-    let seat = sit_down();
+    let call = Call::begin(true);
     tasks::frame_begin();
     // SAFETY: jobs of these types, whose closures are forgotten below.
     let panics = unsafe {
@@ -68,7 +64,7 @@ where
         (first, tasks::run_rest((&raw const second).cast(), enter::<RB, B>))
     };
     tasks::frame_end();
-    stand_up(seat, call);
+    drop(call);
     mem::forget(a);
     mem::forget(b);
     if let (None, None) = panics {
@@ -85,13 +81,6 @@ where
         }
     }
     go_on(panics)
-}
-
-/// The worker leaves its seat, if it had none before, and the call is over.
-#[inline(never)]
-fn stand_up(seat: Option<Seat>, call: Call) {
-    drop(seat);
-    drop(call);
 }
 
 /// Goes on with the first of two panics.

@@ -25,6 +25,7 @@
 mod broadcast;
 mod builder;
 mod crew;
+#[allow(dead_code, reason = "each task runtime uses a part of it")]
 mod events;
 mod finish;
 mod join;
@@ -50,6 +51,10 @@ pub use self::scope::{Scope, in_place_scope, scope};
 pub use self::scope::{ScopeFifo, in_place_scope_fifo, scope_fifo};
 pub use self::spawn::{spawn, spawn_fifo};
 pub use self::split::FnContext;
+
+/// By what DagSan knows whose tasks these are: added to their kind.
+#[cfg(all(dagsan, not(test)))]
+const RUNTIME: u32 = 0x100;
 
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,9 @@
-//! What a thread knows while it runs rayon code: the task, the worker it stands for, the finish that tasks belong to.
+//! What rayon's code knows of where it is: the worker it stands for, and the innermost open finish.
 //!
-//! Everything runs on the thread that calls, one thing inside the other, so each of these is set on the way in and put
-//! back on the way out.
+//! Everything runs on the thread that calls, one thing inside the other. So this is a list, from the innermost call out, whose
+//! entries lie in the frames of these calls. Its head is the *context* of the stack (`events.rs`): if a task of
+//! dagsan-task waits in the middle of rayon's code, its list sleeps with its stack. A task of dagsan-task begins with the
+//! list of the scope that joins it, and so ends before any entry of that does.
 //!
 //! # Which worker
 //!
@@ -9,13 +11,14 @@
 //! is no race: a worker runs one task at a time. So the numbers of a pool are handed out in turn to those who ask, as
 //! another schedule would, and DagSan hears that the task is on that worker from then on. Tasks with different
 //! numbers that touch the same byte still race. As in rayon, what a call runs at once (the first of a join, the body of a
-//! scope) is on the worker of its caller, and what may be stolen (the second of a join, a job) is on another.
+//! scope) is on the worker of its caller, and what may be stolen (the second of a join, a job) is on another. Tasks of
+//! dagsan-task do not leave their thread, and so are on the worker of the scope that joins them.
 
 use std::cell::Cell;
 use std::mem::ManuallyDrop;
 use std::ptr::{self, NonNull};
 
-use crate::events::{self, Task};
+use crate::events;
 use crate::finish::Finish;
 use crate::pool::{Pool, PoolRef};
 
@@ -26,14 +29,12 @@ pub(crate) struct Worker {
     pool: NonNull<Pool>,
     /// Its number, if it has been asked for, or if it is for a certain worker to do.
     index: Option<usize>,
-    /// Has DagSan heard of it from the running task?
-    told: bool,
 }
 
 impl Worker {
     /// A worker of a pool, no matter which.
     pub(crate) fn of(pool: &PoolRef) -> Worker {
-        Worker { pool: pool.as_ptr(), index: None, told: false }
+        Worker { pool: pool.as_ptr(), index: None }
     }
 
     /// A certain worker of a pool.
@@ -41,14 +42,9 @@ impl Worker {
         Worker { index: Some(index), ..Worker::of(pool) }
     }
 
-    /// Another worker of the same pool, or the same.
-    fn another(self) -> Worker {
-        Worker { index: None, told: false, ..self }
-    }
-
-    /// The name that DagSan knows it by.
-    fn name(self) -> u64 {
-        self.pool().first() + self.index.unwrap_or(0) as u64
+    /// The name that DagSan knows it by, if it has a number.
+    fn name(self) -> Option<u64> {
+        self.index.map(|index| self.pool().first() + index as u64)
     }
 
     /// Its pool.
@@ -58,53 +54,91 @@ impl Worker {
     }
 }
 
-/// See the module's documentation.
-pub(crate) struct Local {
-    /// The running task; 0 is the main one.
-    pub(crate) task: Cell<Task>,
-    pub(crate) worker: Cell<Option<Worker>>,
-    /// The innermost open finish. None: the thread is not inside of any call of rayon's.
-    pub(crate) finish: Cell<Option<NonNull<Finish>>>,
-    /// How many scopes DagSan has been told of that are open.
-    pub(crate) scopes: Cell<usize>,
-    /// Is the check to go on when they are closed, because of tasks that nobody joins?
-    pub(crate) detached: Cell<bool>,
+/// An entry of the list: what holds inside of a call.
+#[derive(Clone, Default)]
+pub(crate) struct Context {
+    worker: Cell<Option<Worker>>,
+    /// None: the stack is not inside of any call of rayon's.
+    finish: Cell<Option<NonNull<Finish>>>,
+    /// How many calls of `join_context` are under way, if that matters.
+    depth: Cell<u32>,
+}
+
+/// What the innermost entry says.
+#[inline]
+fn with<R>(action: impl FnOnce(&Context) -> R) -> Option<R> {
+    let innermost = events::context() as *const Context;
+    // SAFETY: null, or an entry that lives until it is taken away ([`Context::set`]).
+    unsafe { innermost.as_ref() }.map(action)
+}
+
+impl Context {
+    /// A copy of the innermost entry, to be changed and put in front of it.
+    pub(crate) fn copy() -> Context {
+        with(Clone::clone).unwrap_or_default()
+    }
+
+    pub(crate) fn with_worker(self, worker: Option<Worker>) -> Context {
+        self.worker.set(worker);
+        self
+    }
+
+    /// It holds inside of `finish`.
+    pub(crate) fn contain(&self, finish: &Finish) {
+        self.finish.set(Some(NonNull::from(finish)));
+    }
+
+    /// Is the innermost entry from now on. Returns the one before it, for [`Context::unset`].
+    ///
+    /// # Safety
+    /// It stays where it is until it is unset, which is done on the same stack, when all entries that have come since then
+    /// are gone.
+    pub(crate) unsafe fn set(&self) -> usize {
+        events::set_context(ptr::from_ref(self).addr())
+    }
+
+    /// Is not the innermost entry any more. What the running task has learned of its worker stays, if it was on one before.
+    pub(crate) fn unset(&self, before: usize) {
+        // SAFETY: as in `with`.
+        let before_it = unsafe { (before as *const Context).as_ref() };
+        match before_it.filter(|context| context.worker.get().is_some()) {
+            Some(context) => context.worker.set(self.worker.get()),
+            None => leave(),
+        }
+        events::set_context(before);
+    }
+
+    /// Does something with this as the innermost entry. `body` must not unwind.
+    #[inline]
+    pub(crate) fn around(&self, body: impl FnOnce()) {
+        // SAFETY: unset below, with nothing in between that unwinds, and what sets others in there does as this does.
+        let before = unsafe { self.set() };
+        body();
+        events::set_context(before);
+    }
 }
 
 thread_local! {
-    static LOCAL: Local = const {
-        Local {
-            task: Cell::new(0),
-            worker: Cell::new(None),
-            finish: Cell::new(None),
-            scopes: Cell::new(0),
-            detached: Cell::new(false),
-        }
-    };
+    /// The worker that this thread is for good, if it is one.
+    static STAYS: Cell<Option<Worker>> = const { Cell::new(None) };
 }
 
-/// That of this thread. Needs no destructor, so it is there until the thread has ended.
-#[inline]
-pub(crate) fn with<R>(action: impl FnOnce(&Local) -> R) -> R {
-    LOCAL.with(action)
-}
-
-/// DagSan hears that this variable leads to what waits to be run, and so to everything.
-pub(crate) fn announce() {
-    with(|local| events::runtime_variable(ptr::from_ref(local).addr(), size_of::<Local>()));
-}
-
-/// The worker that this thread stands for.
+/// The worker that this stack stands for.
 pub(crate) fn worker() -> Option<Worker> {
-    with(|local| local.worker.get())
+    with(|context| context.worker.get()).flatten().or_else(|| STAYS.get())
 }
 
-/// Is it one of `pool`?
+/// The innermost open finish. It does not close before the caller returns.
+pub(crate) fn finish() -> Option<NonNull<Finish>> {
+    with(|context| context.finish.get()).flatten()
+}
+
+/// Is the worker one of `pool`?
 pub(crate) fn is_in(pool: &Pool) -> bool {
     worker().is_some_and(|worker| ptr::eq(worker.pool.as_ptr(), pool))
 }
 
-/// Its number, if there is one yet.
+/// The number of the worker, if there is one yet.
 pub(crate) fn known_index() -> Option<usize> {
     worker()?.index
 }
@@ -114,71 +148,82 @@ pub(crate) fn known_index() -> Option<usize> {
 pub(crate) fn index() -> Option<usize> {
     let worker = worker()?;
     let index = worker.index.unwrap_or_else(|| worker.pool().next_index());
-    let worker = Worker { index: Some(index), ..worker };
-    with(|local| local.worker.set(Some(worker)));
-    if !worker.told {
-        tell();
-    }
+    with(|context| context.worker.set(Some(Worker { index: Some(index), ..worker })));
+    arrive();
     Some(index)
 }
 
-/// The running task is on a worker whose number is known.
-#[cold]
-fn tell() {
-    let checked = with(|local| local.scopes.get()) > 0;
-    if let Some(worker) = worker().filter(|_| checked) {
-        events::worker_begin(worker.name());
-        with(|local| local.worker.set(Some(Worker { told: true, ..worker })));
-    }
-}
-
-/// A task begins on the worker of the one that runs it.
+/// DagSan hears that the running task is on a worker, if its number is known.
 #[inline]
-pub(crate) fn same_worker() {
-    if known_index().is_some() {
-        tell();
+fn arrive() {
+    if let Some(name) = worker().and_then(Worker::name) {
+        events::worker_begin(name);
     }
 }
 
-/// Puts a worker in place, and the one before it back when dropped. The pool must live until then.
-pub(crate) struct Seat(Option<Worker>);
-
-impl Seat {
-    /// The running task is on `worker` from now on.
-    pub(crate) fn take(worker: Option<Worker>) -> Seat {
-        Seat::change();
-        let seat = Seat(with(|local| local.worker.replace(worker)));
-        same_worker();
-        seat
-    }
-
-    /// Another worker goes on with the running task.
-    #[inline]
-    pub(crate) fn stolen() -> Seat {
-        Seat::take(worker().map(Worker::another))
-    }
-
-    /// The running task leaves its worker.
-    #[inline]
-    fn change() {
-        if let Some(worker) = worker().filter(|worker| worker.told) {
-            events::worker_end(worker.name());
-        }
+/// It hears that it is there no longer.
+#[inline]
+fn leave() {
+    if let Some(name) = worker().and_then(Worker::name) {
+        events::worker_end(name);
     }
 }
 
-impl Drop for Seat {
-    fn drop(&mut self) {
-        Seat::change();
-        with(|local| local.worker.set(self.0));
-        if let Some(worker) = self.0.filter(|worker| worker.told) {
-            events::worker_begin(worker.name());
-        }
-    }
+/// A task runs in a context of its own. `body` must not unwind.
+#[inline]
+pub(crate) fn task(context: &Context, body: &mut dyn FnMut()) {
+    context.around(|| {
+        arrive();
+        body();
+    });
+}
+
+/// The running task goes on on `worker`, until `body` has returned, which must not unwind.
+pub(crate) fn on(worker: Option<Worker>, body: &mut dyn FnMut()) {
+    leave();
+    Context::copy().with_worker(worker).around(|| {
+        arrive();
+        body();
+        leave();
+    });
+    arrive();
+}
+
+/// The same on another worker of the same pool, or on the same.
+pub(crate) fn stolen(body: &mut dyn FnMut()) {
+    on(worker().map(|worker| Worker { index: None, ..worker }), body);
 }
 
 /// This thread is the first worker of `pool` for good, as in rayon. The pool then lives for good too.
 pub(crate) fn stay(pool: &PoolRef) {
     let pool = ManuallyDrop::new(pool.clone());
-    with(|local| local.worker.set(Some(Worker::number(&pool, 0))));
+    STAYS.set(Some(Worker::number(&pool, 0)));
+}
+
+/// One level deeper, while it lives.
+pub(crate) struct Deeper {
+    /// In a place of its own, since this may be moved.
+    context: Box<Context>,
+    before: usize,
+}
+
+impl Deeper {
+    pub(crate) fn enter() -> Deeper {
+        let context = Box::new(Context::copy());
+        context.depth.set(context.depth.get() + 1);
+        // SAFETY: boxed, and unset when this is dropped, which is when the call that has it returns.
+        let before = unsafe { context.set() };
+        Deeper { context, before }
+    }
+
+    /// How many levels there are.
+    pub(crate) fn depth(&self) -> u32 {
+        self.context.depth.get()
+    }
+}
+
+impl Drop for Deeper {
+    fn drop(&mut self) {
+        events::set_context(self.before);
+    }
 }

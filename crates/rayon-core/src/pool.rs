@@ -21,10 +21,9 @@ use crate::builder::{ThreadPoolBuildError, ThreadPoolBuilder};
 use crate::crew::Crew;
 use crate::events::{self, Dependence, Place};
 use crate::finish::{Call, Order};
-use crate::local::{self, Seat, Worker};
+use crate::local::{self, Worker};
 use crate::scope::{self, Scope, ScopeFifo, scope, scope_fifo};
 use crate::spawn;
-use crate::stack::here;
 use crate::unwind::{AbortOnDrop, Payload, halt};
 
 /// What a pool calls.
@@ -138,10 +137,11 @@ impl Pool {
         let first = NAMES.fetch_add(threads.end as u64, Relaxed);
         let turn = AtomicUsize::new(0);
         let pool = PoolRef::new(Pool { threads, first, turn, handlers, crew, ended: Mutex::default() });
-        if pool.crew.is_empty() {
+        // Nobody sits down for nothing: the global pool is built in the middle of things.
+        if pool.crew.is_empty() && pool.handlers.start.is_some() {
             for index in pool.threads.clone() {
-                let _seat = Seat::take(Some(Worker::number(&pool, index)));
-                pool.handlers.start(index);
+                let worker = Worker::number(&pool, index);
+                local::on(Some(worker), &mut || pool.handlers.start(index));
             }
         }
         pool
@@ -212,11 +212,8 @@ impl PoolRef {
         if self.is_current() {
             return body();
         }
-        let mut body = || {
-            let _seat = Seat::take(Some(Worker::of(self)));
-            body();
-        };
-        let outside = local::with(|local| local.finish.get()).is_none();
+        let mut body = || local::on(Some(Worker::of(self)), body);
+        let outside = local::finish().is_none() && !events::is_checked();
         if outside && !self.crew.is_empty() {
             self.crew.run(&mut body);
         } else {
@@ -235,15 +232,6 @@ impl Drop for Pool {
                 self.handlers.exit(index);
             }
         }
-    }
-}
-
-/// The seat of a worker, if this thread has none: in the global pool.
-#[inline(never)]
-pub(crate) fn sit_down() -> Option<Seat> {
-    match local::worker() {
-        Some(_) => None,
-        None => Some(Seat::take(Some(Worker::of(Pool::global())))),
     }
 }
 
@@ -269,7 +257,7 @@ impl ThreadPool {
     {
         let (mut op, mut result) = (Some(op), None);
         self.pool.run(&mut || {
-            let _call = Call::begin(here!());
+            let _call = Call::begin(false);
             result = op.take().map(halt);
         });
         match result {
@@ -419,9 +407,7 @@ pub fn current_thread_index() -> Option<usize> {
 fn ask(place: Place) -> Option<usize> {
     local::worker()?;
     let bridge = place.file().ends_with("par_bridge.rs");
-    if local::with(|local| local.scopes.get()) > 0 {
-        events::schedule_dependent(place, if bridge { Dependence::Bridge } else { Dependence::Worker });
-    }
+    events::schedule_dependent(place, if bridge { Dependence::Bridge } else { Dependence::Worker });
     // A par_bridge wants to know whether it is inside of itself, and on one thread it is.
     if bridge { Some(local::known_index().unwrap_or(0)) } else { local::index() }
 }
@@ -451,13 +437,12 @@ pub enum Yield {
 }
 
 fn has_pending_tasks() -> bool {
-    // SAFETY: it is the innermost open finish of this thread, which does not close meanwhile.
-    local::with(|local| local.finish.get()).is_some_and(|finish| unsafe { finish.as_ref() }.has_jobs())
+    // SAFETY: it is the innermost open finish of this stack, which does not close meanwhile.
+    local::finish().is_some_and(|finish| unsafe { finish.as_ref() }.has_jobs())
 }
 
 fn run_pending_task() -> Yield {
     // SAFETY: as above.
-    let ran =
-        local::with(|local| local.finish.get()).is_some_and(|finish| unsafe { finish.as_ref() }.run_any());
+    let ran = local::finish().is_some_and(|finish| unsafe { finish.as_ref() }.run_any());
     if ran { Yield::Executed } else { Yield::Idle }
 }

@@ -1,4 +1,4 @@
-//! [`scope`]: a finish whose body and jobs are tasks; see `finish.rs`.
+//! [`scope`]: a finish whose jobs are tasks; see `finish.rs`. Its body is a part of the task that calls.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -7,11 +7,9 @@ use std::panic::{Location, resume_unwind};
 use std::sync::Arc;
 
 use crate::broadcast::BroadcastContext;
-use crate::events::{Kind, Place};
+use crate::events::Place;
 use crate::finish::{Call, Finish, Order, Request, Work};
-use crate::pool::{Pool, PoolRef, sit_down};
-use crate::stack::here;
-use crate::tasks;
+use crate::pool::{Pool, PoolRef};
 use crate::unwind::{Payload, bind, halt};
 
 /// What is common to both kinds of scopes.
@@ -41,8 +39,7 @@ where
     OP: FnOnce(&Scope<'scope>) -> R + Send,
     R: Send,
 {
-    let _call = Call::begin(here!());
-    let _seat = sit_down();
+    let _call = Call::begin(true);
     in_place(Pool::current(), op)
 }
 
@@ -54,8 +51,7 @@ where
     OP: FnOnce(&ScopeFifo<'scope>) -> R + Send,
     R: Send,
 {
-    let _call = Call::begin(here!());
-    let _seat = sit_down();
+    let _call = Call::begin(true);
     in_place_fifo(Pool::current(), op)
 }
 
@@ -80,11 +76,10 @@ where
 #[track_caller]
 #[cfg_attr(dagsan, sanitize(thread = "off"))]
 pub(crate) fn in_place<'scope, R>(pool: PoolRef, op: impl FnOnce(&Scope<'scope>) -> R) -> R {
-    let call = Call::begin(here!());
-    let scope = Scope(Base::new(pool, Order::Lifo, here!()));
-    let (mut body, mut result) = (Some(bind(op, &scope)), None);
+    let call = Call::begin(false);
+    let scope = Scope(Base::new(pool, Order::Lifo));
     scope.0.finish.open();
-    tasks::run(Kind::Async, Location::caller(), &mut || result = body.take().map(halt));
+    let result = halt(bind(op, &scope));
     scope.0.finish.close();
     drop(call);
     scope.0.end(result)
@@ -93,28 +88,26 @@ pub(crate) fn in_place<'scope, R>(pool: PoolRef, op: impl FnOnce(&Scope<'scope>)
 #[track_caller]
 #[cfg_attr(dagsan, sanitize(thread = "off"))]
 pub(crate) fn in_place_fifo<'scope, R>(pool: PoolRef, op: impl FnOnce(&ScopeFifo<'scope>) -> R) -> R {
-    let call = Call::begin(here!());
-    let scope = ScopeFifo(Base::new(pool, Order::Fifo, here!()));
-    let (mut body, mut result) = (Some(bind(op, &scope)), None);
+    let call = Call::begin(false);
+    let scope = ScopeFifo(Base::new(pool, Order::Fifo));
     scope.0.finish.open();
-    tasks::run(Kind::Async, Location::caller(), &mut || result = body.take().map(halt));
+    let result = halt(bind(op, &scope));
     scope.0.finish.close();
     drop(call);
     scope.0.end(result)
 }
 
 impl<'scope> Base<'scope> {
-    fn new(pool: PoolRef, order: Order, high: usize) -> Base<'scope> {
-        Base { finish: Finish::of_scope(high), order, pool, marker: PhantomData }
+    fn new(pool: PoolRef, order: Order) -> Base<'scope> {
+        Base { finish: Finish::of_scope(), order, pool, marker: PhantomData }
     }
 
     /// The result of the body, unless there was a panic: the body's, or else the first of a job.
     #[cfg_attr(dagsan, sanitize(thread = "off"))]
-    fn end<R>(&self, result: Option<Result<R, Payload>>) -> R {
+    fn end<R>(&self, result: Result<R, Payload>) -> R {
         match (result, self.finish.take_panic()) {
-            (Some(Ok(result)), None) => result,
-            (Some(Err(payload)), _) | (_, Some(payload)) => resume_unwind(payload),
-            (None, None) => unreachable!("the body has run"),
+            (Ok(result), None) => result,
+            (Err(payload), _) | (_, Some(payload)) => resume_unwind(payload),
         }
     }
 

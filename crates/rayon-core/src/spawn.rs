@@ -4,7 +4,6 @@ use std::panic::Location;
 
 use crate::finish::{Call, Order, Request};
 use crate::pool::{Pool, PoolRef};
-use crate::stack::here;
 use crate::unwind::halt;
 
 /// Spawns a job that nobody waits for. If it panics, the pool's handler hears of it, or the process ends.
@@ -29,5 +28,5 @@ where
 pub(crate) fn spawn_in<F: FnOnce() + Send + 'static>(pool: PoolRef, order: Order, func: F) {
     let work = Box::new(move || halt(func));
     let request = Request { work, order, pool, index: None, place: Location::caller(), detached: true };
-    Call::begin(here!()).spawn(request);
+    Call::begin(false).spawn(request);
 }

@@ -16,6 +16,7 @@ use std::marker::PhantomData;
 use std::sync::OnceLock;
 
 use crate::events;
+use crate::local::Deeper;
 use crate::stack;
 
 /// What a closure learns about the thread that runs it.
@@ -39,8 +40,6 @@ impl FnContext {
 const OPTIONS: &str = "DAGSAN_OPTIONS";
 
 thread_local! {
-    /// How many calls of `join_context` are under way, if that matters.
-    static DEPTH: Cell<u32> = const { Cell::new(0) };
     /// Has DagSan been told of the option?
     static TOLD: Cell<bool> = const { Cell::new(false) };
 }
@@ -67,18 +66,21 @@ fn tell() {
 }
 
 /// One more level, while it lives.
-pub(crate) struct Level(bool);
+pub(crate) struct Level {
+    migrated: bool,
+    _deeper: Option<Deeper>,
+}
 
 impl Level {
     /// Enters it.
     #[inline(never)]
     pub(crate) fn enter() -> Level {
         match pieces() {
-            None => Level(stack::is_roomy()),
+            None => Level { migrated: stack::is_roomy(), _deeper: None },
             Some(pieces) => {
-                let depth = DEPTH.get() + 1;
-                DEPTH.set(depth);
-                Level(depth < pieces.ilog2() && stack::is_roomy())
+                let deeper = Deeper::enter();
+                let migrated = deeper.depth() < pieces.ilog2() && stack::is_roomy();
+                Level { migrated, _deeper: Some(deeper) }
             }
         }
     }
@@ -86,16 +88,7 @@ impl Level {
     /// What its two closures learn.
     #[inline]
     pub(crate) fn context(&self) -> FnContext {
-        FnContext { migrated: self.0, marker: PhantomData }
-    }
-}
-
-impl Drop for Level {
-    #[inline(never)]
-    fn drop(&mut self) {
-        if pieces().is_some() {
-            DEPTH.set(DEPTH.get() - 1);
-        }
+        FnContext { migrated: self.migrated, marker: PhantomData }
     }
 }
 

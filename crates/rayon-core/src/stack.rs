@@ -1,14 +1,14 @@
-//! Where the stack of this thread is.
+//! Where stacks are.
 //!
-//! All tasks of a thread run on its one stack, each below the frames of those that wait for it. What DagSan must know of
-//! a task is where its part begins, and where the stack ends at the latest:
+//! A task runs on the stack of whoever runs it, below the frames of those that wait for it. What DagSan must know of a task
+//! is where its part begins:
 //!
 //! ```text
 //!   ┌──────────────────────────┐
 //!   │ frames of before          │   shared: tasks may have references to them
 //!   ├──────────────────────────┤ high, an address in the frame that runs the task
 //!   │ frames of the task        │   forgotten when it ends: the next task will use the same addresses
-//!   └──────────────────────────┘ low, where the stack of the thread ends
+//!   └──────────────────────────┘ where the stack ends
 //! ```
 
 /// An address in a frame: all that the function calls from there on is below.
@@ -20,26 +20,35 @@ macro_rules! here {
 }
 pub(crate) use here;
 
-/// The lowest address of this thread's stack; the highest one there is if it cannot be told, so that nothing is taken for
-/// a task's own.
-pub(crate) fn low() -> usize {
-    limits::get().0
-}
-
-/// Is less than half of this thread's stack in use?
+/// Is less than half of this stack in use? No, if that cannot be told.
 pub(crate) fn is_roomy() -> bool {
-    here!() > limits::get().1
+    here!() > limits::middle()
 }
 
-#[cfg(not(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64")))]
+/// DagSan knows every stack, those that dagsan-task has made too.
+#[cfg(all(dagsan, not(test)))]
 mod limits {
-    /// Nothing is known.
-    pub(crate) fn get() -> (usize, usize) {
-        (usize::MAX, usize::MAX)
+    use crate::events::{self, Stack};
+
+    /// The address in the middle.
+    pub(crate) fn middle() -> usize {
+        let Stack { low, high } = events::stack();
+        if low == 0 { usize::MAX } else { low.midpoint(high) }
     }
 }
 
-#[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+#[cfg(all(
+    any(not(dagsan), test),
+    not(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))
+))]
+mod limits {
+    /// Nothing is known.
+    pub(crate) fn middle() -> usize {
+        usize::MAX
+    }
+}
+
+#[cfg(all(any(not(dagsan), test), target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
 mod limits {
     use std::cell::Cell;
     use std::ffi::{c_int, c_ulong, c_void};
@@ -62,21 +71,21 @@ mod limits {
     }
 
     thread_local! {
-        static LIMITS: Cell<Option<(usize, usize)>> = const { Cell::new(None) };
+        static MIDDLE: Cell<Option<usize>> = const { Cell::new(None) };
     }
 
-    /// The lowest address, and that in the middle.
+    /// The address in the middle of this thread's stack.
     #[inline]
-    pub(crate) fn get() -> (usize, usize) {
-        LIMITS.get().unwrap_or_else(|| {
-            let limits = ask().unwrap_or((usize::MAX, usize::MAX));
-            LIMITS.set(Some(limits));
-            limits
+    pub(crate) fn middle() -> usize {
+        MIDDLE.get().unwrap_or_else(|| {
+            let middle = ask().unwrap_or(usize::MAX);
+            MIDDLE.set(Some(middle));
+            middle
         })
     }
 
     #[cold]
-    fn ask() -> Option<(usize, usize)> {
+    fn ask() -> Option<usize> {
         let mut attributes = MaybeUninit::uninit();
         let (mut low, mut size) = (ptr::null_mut(), 0);
         // SAFETY: the attributes are initialised by the first call, read by the second, destroyed by the third; nobody
@@ -87,7 +96,7 @@ mod limits {
             }
             let told = pthread_attr_getstack(attributes.as_ptr(), &raw mut low, &raw mut size);
             pthread_attr_destroy(attributes.as_mut_ptr());
-            (told == 0).then_some((low as usize, low as usize + size / 2))
+            (told == 0).then_some(low as usize + size / 2)
         }
     }
 }

@@ -4,53 +4,13 @@
 //! that all that talks to DagSan is compiled here, without hooks.
 
 use crate::events::{self, Kind, Place, Task};
-use crate::local::{self, Seat};
-use crate::stack::{self, here};
+use crate::local::{self, Context};
+use crate::stack::here;
 use crate::unwind::{Payload, catch};
-
-/// A scope that DagSan knows of opens.
-fn opened() {
-    local::with(|local| local.scopes.set(local.scopes.get() + 1));
-}
-
-/// It has closed. With the outermost one DagSan would stop looking; a task that nobody has joined keeps it from that.
-fn closed() {
-    let keep = local::with(|local| {
-        local.scopes.set(local.scopes.get() - 1);
-        local.scopes.get() == 0 && local.detached.get()
-    });
-    if keep {
-        look_on();
-    }
-}
-
-/// Opens a frame for good: what this thread does is looked at until the program ends.
-#[cold]
-fn look_on() {
-    local::with(|local| {
-        local.scopes.set(local.scopes.get() + 1);
-        local.detached.set(false);
-    });
-    events::frame_begin();
-}
-
-/// A task is about to be started that only the end of the program joins.
-#[cold]
-#[inline(never)]
-pub(crate) fn detach() {
-    let outside = local::with(|local| {
-        local.detached.set(true);
-        local.scopes.get() == 0
-    });
-    if outside {
-        look_on();
-    }
-}
 
 /// The running task starts to spawn.
 #[inline(never)]
 pub(crate) fn frame_begin() {
-    opened();
     events::frame_begin();
 }
 
@@ -59,13 +19,11 @@ pub(crate) fn frame_begin() {
 pub(crate) fn frame_end() {
     events::sync();
     events::frame_end();
-    closed();
 }
 
 /// The running task opens a finish.
 #[inline(never)]
 pub(crate) fn finish_begin() {
-    opened();
     events::finish_begin();
 }
 
@@ -73,14 +31,14 @@ pub(crate) fn finish_begin() {
 #[inline(never)]
 pub(crate) fn finish_end() {
     events::finish_end();
-    closed();
 }
 
 /// Starts a task and runs it to its end. `body` must not unwind.
 #[inline(never)]
-pub(crate) fn run(kind: Kind, place: Place, body: &mut dyn FnMut()) {
-    let task = events::spawn(kind, place, stack::low(), here!());
-    enter(task, body);
+pub(crate) fn run(kind: Kind, place: Place, context: &Context, body: &mut dyn FnMut()) {
+    let before = events::current();
+    events::spawn(kind, place, 0, here!());
+    enter(before, context, body);
 }
 
 /// Starts a task that runs a job to its end, and returns its panic.
@@ -97,7 +55,7 @@ pub(crate) unsafe fn run_job(
 ) -> Option<Payload> {
     let mut panic = None;
     // SAFETY: the caller's promise.
-    run(kind, place, &mut || panic = unsafe { catch(job, call) });
+    run(kind, place, &Context::copy(), &mut || panic = unsafe { catch(job, call) });
     panic
 }
 
@@ -108,34 +66,34 @@ pub(crate) unsafe fn run_job(
 /// As for [`catch`].
 #[inline(never)]
 pub(crate) unsafe fn run_rest(job: *const u8, call: unsafe fn(*const u8)) -> Option<Payload> {
-    let _seat = Seat::stolen();
+    let mut panic = None;
     // SAFETY: the caller's promise.
-    unsafe { catch(job, call) }
+    local::stolen(&mut || panic = unsafe { catch(job, call) });
+    panic
 }
 
-/// Starts a task, to be run by [`enter`] in a frame below `high`.
+/// Starts a task, to be run by [`go_on`].
 #[inline(never)]
-pub(crate) fn start(kind: Kind, place: Place, high: usize) -> Task {
-    let task = events::spawn(kind, place, stack::low(), high);
-    events::resume(local::with(|local| local.task.get()));
+pub(crate) fn start(kind: Kind, place: Place) -> Task {
+    let before = events::current();
+    // It has no frames yet.
+    let here = here!();
+    let task = events::spawn(kind, place, here, here);
+    events::resume(before);
     task
 }
 
 /// The task that [`start`] has made goes on, to its end.
 #[inline(never)]
-pub(crate) fn go_on(task: Task, body: &mut dyn FnMut()) {
+pub(crate) fn go_on(task: Task, context: &Context, body: &mut dyn FnMut()) {
+    let before = events::current();
+    events::set_stack(task, here!());
     events::resume(task);
-    enter(task, body);
+    enter(before, context, body);
 }
 
-fn enter(task: Task, body: &mut dyn FnMut()) {
-    let (before, worker) = local::with(|local| (local.task.replace(task), local.worker.get()));
-    local::same_worker();
-    body();
+fn enter(before: Task, context: &Context, body: &mut dyn FnMut()) {
+    local::task(context, body);
     events::task_end();
-    local::with(|local| {
-        local.task.set(before);
-        local.worker.set(worker);
-    });
     events::resume(before);
 }

@@ -51,6 +51,9 @@ pub struct Args {
 /// Where counterexamples are kept: those of the engines, and in `native` those of this command.
 const REGRESSIONS: &str = "crates/dagsan-fuzz/regressions";
 
+/// In how many ways kept programs are written with rayon, besides without.
+const NESTS: u64 = 2;
+
 /// Fuzzes, and fails at the first disagreement.
 pub fn run(root: &Path, args: &Args) -> Result<()> {
     let start = Instant::now();
@@ -119,7 +122,7 @@ struct Tally {
 impl Tally {
     fn add(&mut self, case: &Case) {
         self.programs += 1;
-        self.racy += u64::from(!case.racy.is_empty());
+        self.racy += u64::from(!case.racy(order::default_engine()).is_empty());
         self.deadlocks += u64::from(case.outcome.deadlock);
         self.tasks += u64::from(case.outcome.tasks);
         self.accesses += case.outcome.accesses;
@@ -172,7 +175,9 @@ fn kept(root: &Path, engine: Option<&'static Engine>) -> Result<Vec<Case>> {
         files.retain(|path| path.extension().is_some_and(|extension| extension == "prog"));
         files.sort();
         for path in files {
-            cases.push(Case::kept(&path, is_said, engine)?);
+            for nest in 0..=NESTS {
+                cases.push(Case::kept(&path, is_said, nest, engine)?);
+            }
         }
     }
     ensure!(!cases.is_empty(), "no programs are kept in {REGRESSIONS}");

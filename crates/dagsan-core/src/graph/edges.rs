@@ -70,6 +70,14 @@ impl Edges {
         self.current[task.index()]
     }
 
+    /// What `task` does from here on is a node of its own, without an event.
+    pub fn split(&mut self, task: TaskId, sink: &mut impl EdgeSink) {
+        let before = self.current(task);
+        let after = sink.node(task);
+        sink.edge(before, after, EdgeKind::Continue);
+        self.current[task.index()] = after;
+    }
+
     /// Adds what the event adds.
     pub fn step(&mut self, step: &Step<'_>, sink: &mut impl EdgeSink) {
         let task = step.event.task();

@@ -56,6 +56,9 @@ pub(crate) trait Judge {
     /// Does whoever excludes `a` by locks exclude `b` too?
     fn excludes_no_more(&self, a: StrandId, b: StrandId) -> bool;
 
+    /// Two atomic accesses to the same bytes, one of them a write, that no lock keeps apart. They do not race.
+    fn meet(&mut self, first: Record, second: Record);
+
     /// The two are parallel and conflict. Returns whether that is news: no race of these sites on these bytes was
     /// reported.
     fn race(&mut self, first: Record, second: Record, location: Location) -> bool;

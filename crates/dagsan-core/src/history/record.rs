@@ -80,6 +80,12 @@ impl Record {
         (self.0 | other.0) & WRITE != 0 && self.0 & other.0 & ATOMIC == 0
     }
 
+    /// Does one of two atomic accesses write?
+    #[inline]
+    pub(crate) fn meets(self, other: Record) -> bool {
+        (self.0 | other.0) & WRITE != 0 && self.0 & other.0 & ATOMIC != 0
+    }
+
     /// Does whatever conflicts with `earlier` conflict with this one too, if this one's locks exclude no more? If
     /// `earlier` also precedes this one, it need not be remembered: a later access parallel to `earlier` is
     /// parallel to this.

@@ -38,6 +38,10 @@ const NO_TRANSITION: Transition =
 
 const MEMO: usize = 256;
 
+/// An atomic access is held against so many of the latest. With all of them, it would take the square of their number; what
+/// is sought are pairs of places in the code, and these show again and again.
+const MET: usize = 8;
+
 /// See the module's documentation.
 pub(super) struct Transitions {
     states: States,
@@ -98,6 +102,13 @@ impl Transitions {
                     if !judge.race(earlier, access, at) {
                         repeated.push(earlier);
                     }
+                }
+            }
+        }
+        if access.is_atomic() {
+            for earlier in self.lists.iter(from.list).take(MET) {
+                if earlier.meets(access) && !excluded(earlier, access, judge) {
+                    judge.meet(earlier, access);
                 }
             }
         }

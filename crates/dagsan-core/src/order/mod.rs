@@ -47,9 +47,15 @@ pub trait Order: Send {
         self.precedes(a)
     }
 
-    /// Has an acquire ever put something in order that was not? An engine that does not know says yes.
-    fn has_acquired(&self) -> bool {
-        true
+    /// Like [`Order::precedes`], but for what acquires have put in order: that is the order of the run at hand, and another
+    /// may have it otherwise. May say yes where it cannot tell the two apart.
+    fn precedes_without_acquires(&mut self, a: StrandId) -> bool {
+        self.precedes(a)
+    }
+
+    /// How many acquires have put something in order that was not, if the engine knows.
+    fn acquired(&self) -> Option<u64> {
+        None
     }
 
     /// A bag that `a` is in, if the engine keeps strands in bags: all strands of a bag will have the same

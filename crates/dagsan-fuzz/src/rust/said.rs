@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dagsan_core::{Bytes, Construct, LockMode};
 
+use super::nest::{Nest, can_be_detached};
 use crate::program::{Program, Stmt};
 
 /// The name of the lock that stands for isolated sections.
@@ -16,26 +17,30 @@ pub struct Said {
     pub program: Program,
     /// How many statements of the original were left out, or became others.
     pub changed: usize,
+    /// Which constructs are written with rayon, none if 0: see `nest.rs`.
+    pub nest: u64,
 }
 
 /// Puts what Rust can say in the place of what it cannot. If the program is `structured`, whoever gets a future has come
-/// by its handle in order; otherwise handles are sent through promises, one for each future.
-pub fn say(program: &Program, structured: bool) -> Said {
+/// by its handle in order; otherwise handles are sent through promises, one for each future. `nest` says which constructs are
+/// written with rayon, none if 0.
+pub fn say(program: &Program, structured: bool, nest: u64) -> Said {
     let promises = program.walk().filter_map(|stmt| match stmt {
         Stmt::Set(name) | Stmt::Get(name) => Some(name + 1),
         _ => None,
     });
     let handles = (!structured).then_some(promises.max().unwrap_or(0));
-    let mut speaker = Speaker { handles, changed: 0 };
+    let mut speaker = Speaker { handles, nests: nest != 0, changed: 0 };
     let mut program = Program { body: speaker.body(&program.body, false) };
     speaker.widen_frees(&mut program);
     program.number_sites();
-    Said { program, changed: speaker.changed }
+    Said { program, changed: speaker.changed, nest }
 }
 
 struct Speaker {
     /// The promise that the handle of future 0 is sent through; that of the next one follows.
     handles: Option<u32>,
+    nests: bool,
     changed: usize,
 }
 
@@ -70,6 +75,9 @@ impl Speaker {
                 Stmt::GetFuture(name) => {
                     said.extend(self.handles.map(|first| Stmt::Get(first + name)));
                     said.push(Stmt::GetFuture(*name));
+                }
+                Stmt::Detached(inner) if self.nests && can_be_detached(inner) => {
+                    said.push(Stmt::Detached(self.body(inner, false)));
                 }
                 // Tasks of dagsan-task always have a finish.
                 Stmt::Post(_, inner) | Stmt::Detached(inner) => {
@@ -106,17 +114,22 @@ impl Speaker {
     }
 }
 
-/// Is the lock given back before the task does anything that lets others run?
+/// Is the lock given back before the task does anything that lets others run? Tasks that are joined before are no others, if
+/// they take no locks and wait for nothing.
 fn given_back(name: u32, rest: &[Stmt]) -> bool {
-    let quiet = |stmt: &&Stmt| {
-        let accesses = stmt.bytes().is_some();
-        accesses
-            || matches!(
-                stmt,
-                Stmt::Lock(..) | Stmt::Unlock(_) | Stmt::Set(_) | Stmt::Release(..) | Stmt::Acquire(_)
-            )
-    };
+    let quiet = |stmt: &&Stmt| is_quiet(stmt) || matches!(stmt, Stmt::Lock(..) | Stmt::Unlock(_));
     rest.iter().take_while(quiet).any(|stmt| *stmt == Stmt::Unlock(name))
+}
+
+fn is_quiet(stmt: &Stmt) -> bool {
+    match stmt {
+        Stmt::Set(_) | Stmt::Release(..) | Stmt::Acquire(_) => true,
+        Stmt::Finish(inner) => inner.iter().all(|stmt| match stmt {
+            Stmt::Async(inner) => inner.iter().all(is_quiet),
+            _ => is_quiet(stmt),
+        }),
+        _ => stmt.bytes().is_some(),
+    }
 }
 
 /// An aligned word that the range touches.
@@ -151,6 +164,15 @@ impl Said {
     /// The program as the runtime sees it: an isolated section is a lock of its own.
     pub fn judged(&self) -> Program {
         Program { body: judged(&self.program.body) }
+    }
+
+    /// Do all its tasks run where they are started?
+    pub fn is_depth_first(&self) -> bool {
+        let nest = Nest::of(self);
+        self.program.walk().all(|stmt| match stmt {
+            Stmt::Finish(body) => nest.is_depth_first(body),
+            _ => true,
+        })
     }
 
     /// What an engine must support to judge it. A program that starts asyncs or futures runs in a finish.
@@ -205,9 +227,9 @@ mod tests {
     use super::*;
 
     fn check(text: &str, structured: bool, expected: &str, changed: usize) {
-        let said = say(&Program::parse(text).unwrap(), structured);
+        let said = say(&Program::parse(text).unwrap(), structured, 0);
         assert_eq!((said.program.to_string().as_str(), said.changed), (expected, changed));
-        assert_eq!(say(&said.program, true), Said { changed: 0, ..said }, "said twice");
+        assert_eq!(say(&said.program, true, 0), Said { changed: 0, ..said }, "said twice");
     }
 
     #[test]
@@ -244,7 +266,7 @@ mod tests {
 
     #[test]
     fn the_runtime_sees_a_section_as_a_lock() {
-        let said = say(&Program::parse("async { isolated { w 0+1 } }").unwrap(), true);
+        let said = say(&Program::parse("async { isolated { w 0+1 } }").unwrap(), true, 0);
         let judged = said.judged();
         let Stmt::Async(body) = &judged.body[0] else { panic!("{judged}") };
         assert_eq!(body[0], Stmt::Lock(ISOLATED, LockMode::Exclusive));

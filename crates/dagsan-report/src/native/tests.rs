@@ -3,6 +3,7 @@
 //! The executable does not exist: frames have no names, so that the places of accesses come from what the tests put
 //! into the table of known addresses.
 
+use dagsan_findings::ScheduleDependent;
 use expect_test::{Expect, expect};
 
 use super::*;
@@ -34,6 +35,7 @@ fn findings() -> Findings {
         parent: (number > 0).then_some(0),
         kind,
         created: (line > 0).then(|| findings::Place { file: "src/main.rs".into(), line, column: 15 }),
+        stack: None,
     };
     let stack = |frames: &[u64], complete| findings::Stack { frames: frames.to_vec(), complete };
     Findings {
@@ -259,11 +261,10 @@ fn code_without_debug_information_is_still_reported() {
               --> src/main.rs:13:15
                |
             13 |         scope.spawn(move |_| fill(shared.cell(3)));
-               |               ----- task 1 (async) is created here
+               |               ^^^^^ (1) task 1 writes 8 bytes; its line is not known, but its task comes from here; task 1 (async) is created here
             14 |         scope.spawn(move |_| fill(shared.cell(3)));
-               |               ----- task 2 (async) is created here
+               |               ^^^^^ (2) task 2 writes 8 bytes; its line is not known, but its task comes from here; task 2 (async) is created here
                |
-               = note: at an unknown place: (1) task 1 writes 8 bytes; (2) task 2 writes 8 bytes
                = help: put the task of src/main.rs:13 in a `finish` that ends before the task of src/main.rs:14 is created; or let a promise order them: `set` it after (1), `get` it before (2)
 
             1 race on a local of task 1
@@ -305,6 +306,14 @@ fn a_place_that_was_forgotten_is_not_claimed() {
     assert_eq!(text.matches("here or nearby").count(), 1, "{text}");
 }
 
+fn dependence(
+    what: ScheduleDependent,
+    place: Option<findings::Place>,
+    stack: Option<usize>,
+) -> findings::ScheduleDependence {
+    findings::ScheduleDependence { what, place, stack, other: None, call: None, count: 1 }
+}
+
 #[test]
 fn a_verdict_claims_no_more_than_was_proved() {
     assert_eq!(headline(|_| {}), "race-free: 3 tasks, 4 strands, every schedule of this input");
@@ -330,25 +339,95 @@ fn a_verdict_claims_no_more_than_was_proved() {
     let threads = findings::Threads { stack: 2, name: Some("io".into()), count: 1 };
     let text = headline(|findings| findings.threads = vec![threads]);
     assert_eq!(text, format!("{free}; not checked: 1 thread (io) started at src/main.rs:10"));
+    let text = headline(|findings| findings.uses.odd_sizes_unseen = true);
+    assert_eq!(text, format!("{free}; accesses of other sizes than 1, 2, 4, 8 and 16 bytes are not seen"));
+    let text = headline(|findings| {
+        findings.uses.unseen = vec![findings::Unseen { what: "inline assembly".into(), stack: 2, count: 1 }];
+    });
+    assert_eq!(text, format!("{free}; not seen: what is accessed by inline assembly at src/main.rs:10"));
     let text = headline(|findings| findings.uses.split = Some(0));
     assert_eq!(text, format!("{free} with parallel iterators cut into single items"));
     let text = headline(|findings| {
         findings.uses.split = Some(8);
         let place = findings::Place { file: "src/main.rs".into(), line: 7, column: 3 };
         let what = ScheduleDependent::Worker;
-        let asked = findings::ScheduleDependence { what, place: Some(place), stack: None, count: 2 };
+        let asked = dependence(what, Some(place), None);
         let what = ScheduleDependent::ThreadLocal;
-        let met = findings::ScheduleDependence { what, place: None, stack: Some(2), count: 1 };
+        let met = dependence(what, None, Some(2));
         findings.uses.schedule = vec![asked, met];
     });
-    let worker = "the worker that runs the task (rayon::current_thread_index at src/main.rs:7), \
-                  the worker that runs the task (a thread-local variable at src/main.rs:10)";
+    let worker = "on the worker that runs the task (rayon::current_thread_index at src/main.rs:7), \
+                  on the worker that runs the task (a thread-local variable at src/main.rs:10)";
     assert_eq!(
         text,
-        format!("{free} with parallel iterators cut into about 8 pieces; determinacy depends on {worker}")
+        format!(
+            "{free} with parallel iterators cut into about 8 pieces; the result may depend on the schedule: {worker}"
+        )
     );
     let text = headline(|findings| findings.stats.tasks = 1);
     assert_eq!(text, "not checked: no tasks were started; DagSan sees the tasks of dagsan-task and of rayon");
+}
+
+/// The headline after an atomic operation at the top of this stack, innermost frame first: the function, and its file.
+fn met(what: ScheduleDependent, frames: &[(&str, &str)]) -> String {
+    let mut symbols = symbols();
+    let frame = |(line, &(function, file)): (u32, &(&str, &str))| Symbol {
+        function: function.to_owned(),
+        file: Some(file.to_owned()),
+        line,
+        column: 1,
+        inlined: false,
+    };
+    symbols.know(60, (7..).zip(frames).map(frame).collect());
+    let mut findings = findings();
+    findings.races.clear();
+    findings.stacks.push(findings::Stack { frames: vec![60], complete: false });
+    // The call of rayon that it belongs to.
+    findings.stacks.push(findings::Stack { frames: vec![61, 40], complete: true });
+    let any = "<rayon::slice::Iter<u64> as rayon::iter::ParallelIterator>::find_any::<main::{closure#0}>";
+    symbols.know(61, vec![frame((9, &(any, RAYON)))]);
+    findings.uses.schedule = vec![dependence(what, None, Some(3))];
+    findings.uses.schedule[0].call = Some(4);
+    let text = text::headline(&made(&mut findings, &mut symbols));
+    text.strip_prefix("race-free: 3 tasks, 4 strands, every schedule of this input").unwrap().to_owned()
+}
+
+const RAYON: &str = "/home/.cargo/registry/src/index/rayon-1.12.0/src/iter/mod.rs";
+const FIND: &str = "/home/.cargo/registry/src/index/rayon-1.12.0/src/iter/find.rs";
+const ATOMIC: &str = "/rustc/abc/library/core/src/sync/atomic.rs";
+
+#[test]
+fn atomic_operations_of_the_user_are_told_and_those_of_libraries_are_not() {
+    use ScheduleDependent::{PerhapsValue, Store, Value};
+    let inner = ("core::sync::atomic::atomic_add::<u64>", ATOMIC);
+    let method = ("<core::sync::atomic::AtomicU64>::fetch_add", ATOMIC);
+    let user = ("program::main::{closure#0}", "src/main.rs");
+    let may = "; the result may depend on the schedule: on the order of atomic operations";
+    assert_eq!(met(Value, &[inner, method, user]), format!("{may} (`fetch_add` at src/main.rs:9)"));
+    assert_eq!(
+        met(PerhapsValue, &[inner, method, user]),
+        format!("{may} (`fetch_add` at src/main.rs:9, if its value is used)")
+    );
+    let store = ("<core::sync::atomic::AtomicBool>::store", ATOMIC);
+    assert_eq!(met(Store, &[store, user]), format!("{may} (`store` at src/main.rs:8)"));
+    let mutex = ("std::sys::sync::mutex::futex::Mutex::lock", "/rustc/abc/library/std/src/sys/mutex.rs");
+    assert_eq!(met(Value, &[inner, method, mutex, user]), "", "a lock's own");
+    let crossbeam = ("crossbeam::pop", "/home/.cargo/registry/src/index/crossbeam-1/src/lib.rs");
+    assert_eq!(met(Value, &[inner, method, crossbeam, user]), "");
+}
+
+#[test]
+fn operations_of_rayon_that_are_free_to_choose_are_told_where_they_are_called() {
+    use ScheduleDependent::Value;
+    let load = ("<core::sync::atomic::AtomicBool>::load", ATOMIC);
+    let folder = ("<rayon::iter::find::FindFolder<u64> as rayon::iter::plumbing::Folder<u64>>::full", FIND);
+    let may = "; the result may depend on the schedule: on which item";
+    assert_eq!(met(Value, &[load, folder]), format!("{may} is found first (`find_any` at src/main.rs:10)"));
+    let call = "<rayon::vec::IntoIter<u64> as rayon::iter::ParallelIterator>::try_for_each::<u8>";
+    let direct = [load, folder, (call, RAYON), ("program::main", "src/main.rs")];
+    assert_eq!(met(Value, &direct), format!("{may} ends it first (`try_for_each` at src/main.rs:10)"));
+    let first = "/home/.cargo/registry/src/index/rayon-1.12.0/src/iter/find_first_last/mod.rs";
+    assert_eq!(met(Value, &[load, ("rayon::full", first)]), "", "the first is the first in all schedules");
 }
 
 #[test]
@@ -406,23 +485,109 @@ fn damaged_findings_are_errors() {
     assert!(matches!(report(&findings, &mut symbols(), &files), Err(Error::Engine(_))));
 }
 
+/// The help of the race, with tasks 1 and 2 of these kinds, created in these files.
+fn help(kinds: [TaskKind; 2], files: [&str; 2], change: impl FnOnce(&mut Findings)) -> String {
+    let mut findings = findings();
+    for ((task, kind), file) in findings.tasks[1..].iter_mut().zip(kinds).zip(files) {
+        task.kind = kind;
+        task.created = Some(findings::Place { file: file.to_owned(), line: 13, column: 15 });
+    }
+    change(&mut findings);
+    let text = text::render(&made(&mut findings, &mut symbols()));
+    let text = anstream::adapter::strip_str(&text).to_string();
+    text.lines().find_map(|line| line.trim().strip_prefix("= help: ")).unwrap().to_owned()
+}
+
 #[test]
-fn what_tasks_run_on_is_no_place_of_the_users() {
-    let library = |file: &str| {
-        is_library(&Symbol {
-            function: "f".to_owned(),
-            file: Some(file.to_owned()),
-            line: 1,
-            column: 1,
-            inlined: false,
-        })
+fn advice_is_in_the_words_of_rayon() {
+    let main = "src/main.rs";
+    let in_main =
+        |findings: &mut Findings| (findings.races[0].second.task, findings.races[0].second.stack) = (0, 2);
+    let of = |kind: TaskKind| help([kind; 2], [main; 2], in_main);
+    assert_eq!(
+        of(TaskKind::Join),
+        "the two closures of the `join` of src/main.rs:13 are parallel: let them touch different memory, call one \
+         after the other, or protect both accesses by a lock if their order does not matter"
+    );
+    assert_eq!(of(TaskKind::Scope), "let the `scope` around the task of src/main.rs:13 end before (2)");
+    assert_eq!(
+        of(TaskKind::Detached),
+        "nothing waits for the job of src/main.rs:13: put it in a `scope` that ends before (2), or wait for it, by a \
+         channel say"
+    );
+    let two = help([TaskKind::Scope; 2], [main; 2], |_| {});
+    assert!(two.starts_with("tasks of src/main.rs:13 are parallel to each other: let each touch"), "{two}");
+    let two = help([TaskKind::Scope; 2], [main; 2], |findings| {
+        findings.tasks[2].created.as_mut().unwrap().line = 14;
+    });
+    assert!(two.starts_with("the tasks of src/main.rs:13 and of src/main.rs:14 are parallel: "), "{two}");
+    let free = help([TaskKind::Join; 2], [main; 2], |findings| {
+        in_main(findings);
+        findings.races[0].second.kind = Kind::Free;
+    });
+    assert!(!free.contains("lock"), "no lock helps against a free: {free}");
+}
+
+#[test]
+fn what_a_library_creates_is_shown_where_it_is_called() {
+    let rayon = "/home/.cargo/registry/src/index/rayon-1.12.0/src/iter/plumbing/mod.rs";
+    let call = |findings: &mut Findings| findings.tasks[1].stack = Some(2);
+    let help = help([TaskKind::Join; 2], [rayon; 2], call);
+    assert!(
+        help.starts_with("items of the parallel iterator of src/main.rs:10 are parallel: let each touch"),
+        "{help}"
+    );
+}
+
+#[test]
+fn an_access_without_a_line_of_the_users_is_shown_at_its_task() {
+    let in_library = |findings: &mut Findings| {
+        findings.stacks.push(findings::Stack { frames: vec![50], complete: false });
+        findings.races[0].first.stack = 3;
     };
+    let mut symbols = symbols();
+    let runtime = "/checkout/crates/rayon-core/src/unwind.rs".to_owned();
+    let frame =
+        Symbol { function: "enter".to_owned(), file: Some(runtime), line: 46, column: 1, inlined: false };
+    symbols.know(50, vec![frame]);
+    let mut findings = findings();
+    in_library(&mut findings);
+    let report = made(&mut findings, &mut symbols);
+    let Side { place, detail, .. } = &report.races[0].first;
+    assert_eq!((place.line, detail.stand_in), (13, Some(StandIn::Creation)));
+    let text = anstream::adapter::strip_str(&text::render(&report)).to_string();
+    let said = "(1) task 1 writes 8 bytes; its line is not known, but its task comes from here";
+    assert!(text.contains(said) && !text.contains("--> /checkout"), "{text}");
+
+    // The main task was created nowhere.
+    findings.races[0].first.task = 0;
+    let report = made(&mut findings, &mut symbols);
+    let Side { place, detail, .. } = &report.races[0].first;
+    assert_eq!((place.line, detail.stand_in), (14, Some(StandIn::Parallel(2))));
+}
+
+#[test]
+fn what_tasks_run_on_and_dependencies_are_no_places_of_the_users() {
+    let directory = std::env::temp_dir().join(format!("dagsan-vendored-{}", std::process::id()));
+    fs::create_dir_all(directory.join("vendor/matrix/src")).unwrap();
+    let listed = directory.join("vendor/matrix/.cargo-checksum.json");
+    fs::write(listed, "{}").unwrap();
+    for file in ["vendor/matrix/src/lib.rs", "main.rs"] {
+        fs::write(directory.join(file), "").unwrap();
+    }
+    let mut process = findings().process;
+    process.directory = directory.clone();
+    let files = Files::new(&directory, &process);
     for file in [
         "/rustc/abc/library/core/src/ptr/mod.rs",
         "/checkout/crates/dagsan-task/src/call.rs",
         "/checkout/crates/rayon-core/src/unwind.rs",
+        "/home/.cargo/registry/src/matrix-1.0.0/src/lib.rs",
+        "/home/.cargo/git/checkouts/matrix-1/abc/src/lib.rs",
+        "vendor/matrix/src/lib.rs",
     ] {
-        assert!(library(file), "{file}");
+        assert!(files.is_library(file), "{file}");
     }
-    assert!(!library("src/main.rs") && !library("/registry/src/matrix-1.0.0/src/lib.rs"));
+    assert!(!files.is_library("main.rs") && !files.is_library("/elsewhere/src/lib.rs"));
+    fs::remove_dir_all(&directory).unwrap();
 }

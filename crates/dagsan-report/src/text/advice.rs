@@ -1,7 +1,7 @@
 //! The next step after a race: which construct would order the two accesses.
 //!
-//! The advice follows from how the two tasks are related. It is one way out, not a proof that it is the
-//! best one, and it does not look at what the program means to compute.
+//! The advice follows from how the two tasks are related, and is in the words of the library that started them. It is one
+//! way out, not a proof that it is the best one, and it does not look at what the program means to compute.
 
 use crate::model::{Join, Race, Report, Side, Task};
 use crate::text::at;
@@ -22,10 +22,19 @@ pub(super) fn next_step(report: &Report, race: &Race) -> String {
         let chain = report.ancestry(task, other);
         chain.last().and_then(|task| report.tasks.get(task))
     };
-    match (top(first.task, second.task), top(second.task, first.task)) {
+    let (one, two) = (top(first.task, second.task), top(second.task, first.task));
+    // No lock helps against a free.
+    let lock = match first.detail.free || second.detail.free {
+        true => String::new(),
+        false => format!(", or {LOCK} if their order does not matter"),
+    };
+    if let Some(step) = rayon(report, one, two, &lock) {
+        return step;
+    }
+    match (one, two) {
         (Some(one), Some(two)) if one.created == two.created => {
             let protect = match report.native {
-                Some(_) => "protect both accesses by a lock",
+                Some(_) => LOCK,
                 None => "put both accesses in `isolated` sections",
             };
             format!(
@@ -47,6 +56,56 @@ pub(super) fn next_step(report: &Report, race: &Race) -> String {
         (None, Some(two)) => wait(report, two, "(1)"),
         (None, None) => "order the two accesses: make one task wait for the other".to_owned(),
     }
+}
+
+const LOCK: &str = "protect both accesses by a lock";
+
+/// If tasks of rayon are to be ordered: how. The tasks are those of (1) and of (2), if they are not the common ancestor;
+/// `lock` is said where a lock would do.
+fn rayon(report: &Report, one: Option<&Task>, two: Option<&Task>, lock: &str) -> Option<String> {
+    let of = |task: &Task| match &task.created {
+        Some(place) => format!(" of {}", at(report, place)),
+        None => String::new(),
+    };
+    let is = |join: Join| move |task: &&Task| task.join == join;
+    let both = [one, two].into_iter().flatten();
+    if let Some(piece) = both.clone().find(is(Join::Iterator)) {
+        return Some(format!(
+            "items of the parallel iterator{} are parallel: let each touch memory of its own (`par_iter_mut`, \
+             `par_chunks_mut`, `map` and `collect`, `fold` and `reduce`){lock}",
+            of(piece)
+        ));
+    }
+    if let Some(closure) = both.clone().find(is(Join::Closure)) {
+        return Some(format!(
+            "the two closures of the `join`{} are parallel: let them touch different memory, call one after the \
+             other{lock}",
+            of(closure)
+        ));
+    }
+    let job = both.clone().find(|task| matches!(task.join, Join::Scope | Join::Nobody))?;
+    Some(match (one, two) {
+        (Some(one), Some(two)) if one.created == two.created => {
+            format!("tasks{} are parallel to each other: let each touch memory of its own{lock}", of(one))
+        }
+        (Some(one), Some(two)) => format!(
+            "the tasks{} and{} are parallel: let them touch different memory, put the first in a `scope` of its \
+             own that ends before the second starts{lock}",
+            of(one),
+            of(two)
+        ),
+        _ => {
+            let when = if one.is_some() { "(2)" } else { "(1)" };
+            match job.join {
+                Join::Scope => format!("let the `scope` around the task{} end before {when}", of(job)),
+                _ => format!(
+                    "nothing waits for the job{}: put it in a `scope` that ends before {when}, or wait for it, \
+                     by a channel say",
+                    of(job)
+                ),
+            }
+        }
+    })
 }
 
 /// If only one side of a native program is protected: how to protect the other.
@@ -77,5 +136,8 @@ fn wait(report: &Report, task: &Task, when: &str) -> String {
         Join::Sync => format!("put a `sync` after {place} and before {when}"),
         Join::Get => format!("`get` the future of {place} before {when}"),
         Join::Await => format!("`await` the region of the task of {place} before {when}"),
+        Join::Closure | Join::Iterator | Join::Scope | Join::Nobody => {
+            format!("wait for the task of {place} before {when}")
+        }
     }
 }

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use annotate_snippets::{Element, Level};
 use dagsan_core::AccessKind;
 
-use crate::model::{Detail, OUTPUT, Race, Report, Side, Witness, distinct};
+use crate::model::{Detail, Join, OUTPUT, Race, Report, Side, StandIn, Witness, distinct};
 use crate::source::Place;
 use crate::text::verdict::{SHOWN_LOCATIONS, count, list};
 use crate::text::{Mark, advice, at, block, stack, title};
@@ -75,7 +75,7 @@ fn show(report: &Report, group: &RaceGroup<'_>) -> String {
     let mut notes = Vec::new();
     let mut created: Vec<u32> = Vec::new();
     for (side, other) in [(first, second), (second, first)] {
-        let chain = report.ancestry(side.task, other.task);
+        let chain = without_pieces(report, report.ancestry(side.task, other.task));
         let (shown, between) = shorten(&chain);
         created.extend(shown);
         if let [from, .., to] = chain[..]
@@ -149,7 +149,14 @@ fn accesses<'a>(race: &'a Race, name: &str) -> Vec<Mark<'a>> {
             }
             None => format!("`{name}`"),
         };
-        let near = if side.detail.nearby { " here or nearby" } else { "" };
+        let near = match side.detail.stand_in {
+            Some(StandIn::Creation) => "; its line is not known, but its task comes from here".to_owned(),
+            Some(StandIn::Parallel(task)) => {
+                format!("; its line is not known, but it is parallel to task {task}, which comes from here")
+            }
+            None if side.detail.nearby => " here or nearby".to_owned(),
+            None => String::new(),
+        };
         format!("({number}) task {} {} {what}{}{near}", side.task, verb(side), manner(side))
     });
     if first.place == second.place {
@@ -212,6 +219,19 @@ fn say<'a>(marks: &mut Vec<Mark<'a>>, place: &'a Place, text: String) {
         Some(mark) => mark.label = format!("{}; {text}", mark.label),
         None => marks.push(Mark::context(place, text)),
     }
+}
+
+/// A way up without the pieces of a parallel iterator that were cut once more: of these the innermost is left.
+fn without_pieces(report: &Report, chain: Vec<u32>) -> Vec<u32> {
+    let piece = |task: &u32| report.tasks.get(task).filter(|task| task.join == Join::Iterator);
+    let mut left: Vec<u32> = Vec::new();
+    for task in chain {
+        let cut_from = piece(&task).zip(left.last().and_then(piece));
+        if !cut_from.is_some_and(|(one, other)| one.created == other.created) {
+            left.push(task);
+        }
+    }
+    left
 }
 
 /// The tasks of a way up whose creations are shown, and those between them. The last one is always shown: it

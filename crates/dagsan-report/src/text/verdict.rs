@@ -2,7 +2,7 @@
 
 use dagsan_core::order::Isolation;
 
-use crate::model::{Diagnostic, End, Report, ScheduleDependence, Verdict};
+use crate::model::{Diagnostic, End, Report, ScheduleDependence, Unseen, Verdict};
 use crate::text::race;
 
 /// So many locations are named in a line.
@@ -82,7 +82,7 @@ pub fn verdict(report: &Report) -> String {
             after_races(fault.clone(), fault)
         }
     };
-    text + &unchecked(report) + &depends(report)
+    text + &unchecked(report) + &unseen(report) + &depends(report)
 }
 
 /// What of a native program nobody looked at.
@@ -108,17 +108,42 @@ fn unchecked(report: &Report) -> String {
     if all.is_empty() { String::new() } else { format!("; not checked: {}", all.join(", ")) }
 }
 
-/// What is no race, and decides what tasks do all the same.
+/// What of a native program nobody can see.
+fn unseen(report: &Report) -> String {
+    let Some(native) = &report.native else { return String::new() };
+    let mut all: Vec<String> = Vec::new();
+    all.extend(
+        native
+            .odd_sizes_unseen
+            .then(|| "accesses of other sizes than 1, 2, 4, 8 and 16 bytes are not seen".to_owned()),
+    );
+    let place = |unseen: &Unseen| match &unseen.at {
+        Some((file, line, _)) => format!("{} at {file}:{line}", unseen.what),
+        None => unseen.what.clone(),
+    };
+    let mut places: Vec<String> = native.unseen.iter().take(SHOWN_LOCATIONS).map(place).collect();
+    let more = native.unseen.len() - places.len();
+    places.extend((more > 0).then(|| count(more as u64, "more place")));
+    all.extend((!places.is_empty()).then(|| format!("not seen: what is accessed by {}", places.join(", "))));
+    all.iter().map(|text| format!("; {text}")).collect()
+}
+
+/// What is no race, and may make schedules differ all the same.
 fn depends(report: &Report) -> String {
     let Some(native) = &report.native else { return String::new() };
-    let place = |dependence: &ScheduleDependence| match &dependence.at {
-        Some((file, line, _)) => format!("{} ({} at {file}:{line})", dependence.on, dependence.call),
-        None => format!("{} ({})", dependence.on, dependence.call),
+    let place = |dependence: &ScheduleDependence| {
+        let ScheduleDependence { on, call, at, if_used, .. } = dependence;
+        let at = at.as_ref().map_or(String::new(), |(file, line, _)| format!(" at {file}:{line}"));
+        let if_used = if *if_used { ", if its value is used" } else { "" };
+        format!("on {on} ({call}{at}{if_used})")
     };
     let mut all: Vec<String> = native.schedule.iter().take(SHOWN_LOCATIONS).map(place).collect();
     let more = native.schedule.len() - all.len();
     all.extend((more > 0).then(|| count(more as u64, "more place")));
-    if all.is_empty() { String::new() } else { format!("; determinacy depends on {}", all.join(", ")) }
+    if all.is_empty() {
+        return String::new();
+    }
+    format!("; the result may depend on the schedule: {}", all.join(", "))
 }
 
 fn rejected(diagnostics: &[Diagnostic]) -> String {
@@ -194,8 +219,16 @@ fn conditions(report: &Report) -> Vec<String> {
         if native.atomics {
             conditions.push("that keeps the order of atomic operations".into());
         }
+        if native.lock_order {
+            conditions.push("that keeps the order of sections under locks that depend on each other".into());
+        }
         if native.locks {
             conditions.push("if the sections under locks commute".into());
+        }
+        if native.unlocked_early {
+            conditions.push(
+                "if tasks under a lock that was given back before they were joined had no need of it".into(),
+            );
         }
         conditions.extend(native.split.map(|pieces| match pieces {
             0 => "with parallel iterators cut into single items".into(),

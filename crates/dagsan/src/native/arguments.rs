@@ -21,6 +21,7 @@ Commands, with the arguments that cargo takes:
   build  Build only
   clean  Remove what cargo dagsan has built and found
   setup  Build the runtime only
+  doctor Say how programs are compiled here, and show a race that is found
 
 Programs are built in the directory `dagsan` of the target directory. Variables: DAGSAN_OPTIONS for the runtime
 inside the program (key=value:…; help=1 lists them), DAGSAN_SOURCE for a checkout of DagSan to build the runtime from.";

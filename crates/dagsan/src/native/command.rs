@@ -1,4 +1,4 @@
-//! `cargo dagsan run|test|bench|build|clean|setup`: prepares, and lets cargo do the work.
+//! `cargo dagsan run|test|bench|build|clean|setup|doctor`: prepares, and lets cargo do the work.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -14,10 +14,11 @@ use crate::exit::Code;
 use crate::native::arguments::{Command, Own, Passed};
 use crate::native::config::{Config, Metadata, TARGET, cargo, check_host};
 use crate::native::outcome::program_code;
+use crate::native::pass::{self, Pass};
 use crate::native::rayon;
 use crate::native::runtime::{self, Hooks};
 use crate::native::session::{Action, Runtime, Session, VARIABLE};
-use crate::native::{RUNNER, findings, status, wrapper};
+use crate::native::{RUNNER, doctor, findings, status, wrapper};
 
 /// The directory in the target directory.
 const DIRECTORY: &str = "dagsan";
@@ -29,14 +30,16 @@ pub fn run(arguments: &[OsString]) -> Result<u8> {
     );
     let Command::Any(command) = &own.command;
     let (name, rest) =
-        command.split_first().context("say what to do: run, test, bench, build, clean or setup")?;
+        command.split_first().context("say what to do: run, test, bench, build, clean, setup or doctor")?;
     let action = match &*name.to_string_lossy() {
         "run" | "r" => Some(Action::Run),
         "test" | "t" => Some(Action::Test),
         "bench" => Some(Action::Bench),
         "build" | "b" => Some(Action::Build),
-        "clean" | "setup" => None,
-        other => bail!("there is no `cargo dagsan {other}`: use run, test, bench, build, clean or setup"),
+        "clean" | "setup" | "doctor" => None,
+        other => {
+            bail!("there is no `cargo dagsan {other}`: use run, test, bench, build, clean, setup or doctor")
+        }
     };
     let passed = Passed::read(action.unwrap_or(Action::Build), rest);
     if passed.help {
@@ -47,8 +50,13 @@ pub fn run(arguments: &[OsString]) -> Result<u8> {
         Some(action) => Build::new(own, passed)?.run(action),
         None if name == "clean" => clean(&passed),
         None => {
-            Build::new(own, passed)?.runtime(Action::Build)?;
-            Ok(Code::Clean.number())
+            let is_doctor = name == "doctor";
+            let build = Build::new(own, passed)?;
+            let (_, pass) = build.runtime(Action::Build)?;
+            match is_doctor {
+                true => doctor::run(&pass, &build.directory, &build.color),
+                false => Ok(Code::Clean.number()),
+            }
         }
     }
 }
@@ -82,20 +90,21 @@ struct Build {
     config: Config,
     directory: PathBuf,
     color: String,
+    llvm: u32,
 }
 
 impl Build {
     fn new(own: Own, passed: Passed) -> Result<Build> {
-        check_host(passed.target.as_deref())?;
+        let llvm = check_host(passed.target.as_deref())?;
         let directory = directory(&passed)?;
         let config = Config::read();
         config.check_linker()?;
         let color = passed.color.clone().or_else(|| env::var("CARGO_TERM_COLOR").ok());
         let color = color.unwrap_or_else(|| "auto".to_owned());
-        Ok(Build { own, passed, config, directory, color })
+        Ok(Build { own, passed, config, directory, color, llvm })
     }
 
-    fn runtime(&self, action: Action) -> Result<Runtime> {
+    fn runtime(&self, action: Action) -> Result<(Runtime, Pass)> {
         let hooks = match self.passed.optimised_profile(action) {
             Some(_) => Hooks::Inlined,
             None => Hooks::Called,
@@ -148,6 +157,11 @@ impl Build {
     }
 
     fn session(&self, action: Action) -> Result<Session> {
+        let (runtime, pass) = self.runtime(action)?;
+        if let Pass::ThreadSanitizers(why) = &pass {
+            let seen = "accesses of other sizes than 1, 2, 4, 8 and 16 bytes are not seen";
+            status::warning(&self.color, &format!("dagsan's own pass is not used, and {seen}: {why}"));
+        }
         let runner = self.config.runner();
         for name in self.config.conditional_runners() {
             if runner.is_empty() {
@@ -168,7 +182,8 @@ impl Build {
         };
         Ok(Session {
             action,
-            runtime: self.runtime(action)?,
+            runtime,
+            llvm: self.llvm,
             wrapper: self.config.wrapper(),
             runner,
             programs: self.directory.join(TARGET),
@@ -186,11 +201,16 @@ impl Build {
     }
 }
 
-/// cargo does not know the flags that the wrapper adds, nor the drop-in for rayon-core. If they were others the last
+/// cargo does not know the flags that the wrapper adds, nor the pass, nor the drop-in for rayon-core. If they were others the last
 /// time, what was built is removed.
 fn forget_other_flags(directory: &Path, runtime: &Runtime) -> Result<()> {
     let stamp = directory.join("flags");
-    let flags = format!("{}\nrayon {:x}", wrapper::flags(), rayon::digest(&runtime.rayon)?);
+    let pass = match &runtime.pass {
+        Some(library) => pass::digest(library)?,
+        None => 0,
+    };
+    let flags = wrapper::flags(runtime.pass.is_some());
+    let flags = format!("{flags}\nrayon {:x}\npass {pass:x}", rayon::digest(&runtime.rayon)?);
     if fs::read_to_string(&stamp).is_ok_and(|known| known == flags) {
         return Ok(());
     }

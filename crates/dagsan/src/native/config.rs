@@ -23,8 +23,8 @@ pub fn cargo() -> Command {
     Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// Is the toolchain one that we support? If not, says what to do.
-pub fn check_host(target: Option<&str>) -> Result<()> {
+/// What the compiler says of itself.
+pub fn rustc_version() -> Result<String> {
     let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let output = Command::new(&rustc)
         .arg("-vV")
@@ -32,13 +32,24 @@ pub fn check_host(target: Option<&str>) -> Result<()> {
         .output()
         .with_context(|| format!("cannot start {}: install Rust", rustc.display()))?;
     ensure!(output.status.success(), "{} does not work: see above", rustc.display());
-    let text = String::from_utf8_lossy(&output.stdout);
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Is the toolchain one that we support? If not, says what to do; if so, which LLVM it has.
+pub fn check_host(target: Option<&str>) -> Result<u32> {
+    let text = rustc_version()?;
     let host = text.lines().find_map(|line| line.strip_prefix("host: ")).unwrap_or("an unknown host");
     ensure!(host == TARGET, "cargo dagsan runs on {TARGET} only, and this toolchain is for {host}");
     match target {
-        None | Some(TARGET) => Ok(()),
+        None | Some(TARGET) => Ok(llvm(&text)),
         Some(other) => bail!("--target {other} is not supported: leave it out to check on {TARGET}"),
     }
+}
+
+/// The version of LLVM that `rustc -vV` tells of; 0 if it tells of none.
+fn llvm(text: &str) -> u32 {
+    let version = text.lines().find_map(|line| line.strip_prefix("LLVM version: "));
+    version.and_then(|version| version.split('.').next()?.parse().ok()).unwrap_or(0)
 }
 
 /// The part of `cargo metadata` that is needed.
@@ -132,6 +143,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn the_version_of_llvm_is_read() {
+        assert_eq!(llvm("rustc 1.95.0\nrelease: 1.95.0\nLLVM version: 22.1.2\n"), 22);
+        assert_eq!((llvm("rustc 1.95.0"), llvm("LLVM version: rust")), (0, 0));
+    }
 
     #[test]
     fn runners_are_strings_or_arrays() {

@@ -10,6 +10,7 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;
+use dagsan_findings::output;
 
 use crate::cli::Format;
 use crate::native::session::Session;
@@ -66,8 +67,8 @@ pub fn prepare(session: &Session) -> Result<()> {
     for (_, file) in &files[..surplus] {
         remove(file)?;
     }
-    if let Some(output) = &session.output {
-        fs::write(output, "").with_context(|| format!("cannot write {}", output.display()))?;
+    if let Some(path) = &session.output {
+        output::clear(path).with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(())
 }

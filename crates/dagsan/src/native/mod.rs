@@ -17,9 +17,11 @@
 mod arguments;
 mod command;
 mod config;
+mod doctor;
 mod findings;
 mod harness;
 mod outcome;
+mod pass;
 mod rayon;
 mod replay;
 mod runner;

@@ -1,13 +1,12 @@
 //! What stands in front of a checked program: runs it, and says what was found.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result};
-use dagsan_findings::FINDINGS_FILE;
+use dagsan_findings::{FINDINGS_FILE, output};
 use dagsan_report::{json, text};
 
 use crate::cli::Format;
@@ -91,9 +90,7 @@ pub fn show(session: &Session, outcome: &Outcome) -> Result<()> {
     match (&session.output, session.format) {
         (Some(path), _) => {
             let plain = anstream::adapter::strip_str(&text).to_string();
-            let file = OpenOptions::new().create(true).append(true).open(path);
-            let written = file.and_then(|mut file| file.write_all(plain.as_bytes()));
-            written.with_context(|| format!("cannot write {}", path.display()))
+            output::append(path, plain.as_bytes()).with_context(|| format!("cannot write {}", path.display()))
         }
         (None, Format::Text) => put(status::stderr(&session.color), &text),
         (None, Format::Json) => put(status::stdout("never"), &text),

@@ -4,7 +4,9 @@
 //! toolchain that holds there. All its crates carry a mark in their identity, or rustc could take its serde for the
 //! user's.
 //!
-//! There are two, which differ in their hooks. A program that is linked with fat LTO gets them inlined; in any other
+//! The pass that goes into the compiler is built the same way.
+//!
+//! There are two runtimes, which differ in their hooks. A program that is linked with fat LTO gets them inlined; in any other
 //! they are called, and then shorter ones are better.
 
 use std::env;
@@ -13,6 +15,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::native::config::{TARGET, cargo};
+use crate::native::pass::{self, Pass};
 use crate::native::rayon;
 use crate::native::session::Runtime;
 use crate::native::status;
@@ -39,22 +42,36 @@ pub enum Hooks {
     Called,
 }
 
-/// Builds it under `directory`, if it is not there and up to date.
-pub fn build(directory: &Path, hooks: Hooks, color: &str, quiet: bool) -> Result<Runtime> {
-    let (name, features) = match hooks {
-        Hooks::Inlined => ("inlined", "inline-hooks"),
-        Hooks::Called => ("called", ""),
+/// Builds it under `directory`, if it is not there and up to date, with the pass.
+pub fn build(directory: &Path, hooks: Hooks, color: &str, quiet: bool) -> Result<(Runtime, Pass)> {
+    let (name, mut features) = match hooks {
+        Hooks::Inlined => ("inlined", "inline-hooks".to_owned()),
+        Hooks::Called => ("called", String::new()),
     };
-    let directory = &directory.join(name);
-    let source = source()?;
-    let manifest = source.join("Cargo.toml");
-    let release = directory.join(TARGET).join("release");
-    let library = release.join("libdagsan_rt.rlib");
-    if !quiet && !library.exists() {
+    let mut name = name.to_owned();
+    if !quiet && !directory.join(&name).exists() {
         status::progress(color, "Compiling", "dagsan runtime");
     }
+    let pass = pass::prepare(&directory.join("pass"))?;
+    match pass {
+        Pass::Ours(_) => features += " pass",
+        Pass::ThreadSanitizers(_) => name += "-without-pass",
+    }
+    let directory = &directory.join(name);
+    let release = package(directory, "dagsan-rt", &features)?;
+    let library = release.join("libdagsan_rt.rlib");
+    ensure!(library.exists(), "{} was built and is not there", library.display());
+    // Macros that its crates were compiled with are for the host.
+    let directories = vec![release.join("deps"), directory.join("release").join("deps")];
+    let runtime = Runtime { library, directories, rayon: rayon::source(&source()?), pass: pass.library() };
+    Ok((runtime, pass))
+}
+
+/// Builds one of DagSan's packages; the directory of what was built.
+pub fn package(directory: &Path, package: &str, features: &str) -> Result<PathBuf> {
+    let manifest = source()?.join("Cargo.toml");
     let mut command = cargo();
-    command.args(["build", "--quiet", "--release", "--package=dagsan-rt", "--target", TARGET]);
+    command.args(["build", "--quiet", "--release", "--package", package, "--target", TARGET]);
     command.args(["--features", features]);
     command.arg("--manifest-path").arg(&manifest).arg("--target-dir").arg(directory);
     for setting in PROFILE {
@@ -64,13 +81,10 @@ pub fn build(directory: &Path, hooks: Hooks, color: &str, quiet: bool) -> Result
     let output = command.output().context("cannot start cargo")?;
     ensure!(
         output.status.success(),
-        "{}\nthe dagsan runtime cannot be built with this toolchain: see above",
+        "{}\n{package} cannot be built with this toolchain: see above",
         String::from_utf8_lossy(&output.stderr).trim_end()
     );
-    ensure!(library.exists(), "{} was built and has no library", manifest.display());
-    // Macros that its crates were compiled with are for the host.
-    let directories = vec![release.join("deps"), directory.join("release").join("deps")];
-    Ok(Runtime { library, directories, rayon: rayon::source(&source) })
+    Ok(directory.join(TARGET).join("release"))
 }
 
 /// The root of DagSan's sources.

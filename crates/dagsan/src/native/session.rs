@@ -41,6 +41,8 @@ pub struct Runtime {
     pub directories: Vec<PathBuf>,
     /// The source that takes the place of rayon-core's.
     pub rayon: PathBuf,
+    /// The pass that is loaded into the compiler, if it can be.
+    pub pass: Option<PathBuf>,
 }
 
 /// One `cargo dagsan`.
@@ -48,6 +50,8 @@ pub struct Runtime {
 pub struct Session {
     pub action: Action,
     pub runtime: Runtime,
+    /// The version of the compiler's LLVM.
+    pub llvm: u32,
     /// The user's own rustc wrapper.
     pub wrapper: Option<PathBuf>,
     /// The user's own runner, and its arguments.

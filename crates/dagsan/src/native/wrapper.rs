@@ -17,9 +17,9 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::native::rayon;
 use crate::native::session::{Runtime, Session};
 use crate::native::status;
+use crate::native::{pass, rayon};
 
 /// The crates that the detector is made of, and what tasks run on.
 const OURS: [&str; 6] =
@@ -38,7 +38,7 @@ const COMMON: [&str; 6] = [
 ];
 
 /// For crates that get hooks.
-const HOOKS: [&str; 7] = [
+const HOOKS: [&str; 5] = [
     "-Zsanitizer=thread",
     "-Zexternal-clangrt",
     // Without optimisation, rustc would take what the standard library has compiled for itself, without hooks.
@@ -46,11 +46,18 @@ const HOOKS: [&str; 7] = [
     // Functions with the same code, merged, would all be shown at the lines of one of them.
     "-Zmerge-functions=disabled",
     "-Cllvm-args=-tsan-instrument-func-entry-exit=0",
-    // LLVM puts no hooks on accesses of more than 16 bytes. Its vectoriser of straight-line code makes such, even where
-    // the processor has no registers for them.
-    "-Ctarget-feature=-avx",
-    "-Cno-vectorize-slp",
 ];
+
+/// For those that get them from ThreadSanitizer's pass, which has none for accesses of more than 16 bytes. LLVM's
+/// vectoriser of straight-line code makes such, even where the processor has no registers for them.
+const NARROW: [&str; 2] = ["-Ctarget-feature=-avx", "-Cno-vectorize-slp"];
+
+/// For crates that get hooks too: calls stay calls. A function whose last call has become a jump is not in the call stack,
+/// and what it does there would have its place in whoever called it, in the task runtime for instance.
+const CALLS: &str = "-Cllvm-args=-opt-disable=tailcallelim";
+
+/// The oldest LLVM that can leave out a pass.
+const LLVM_WITH_CALLS: u32 = 22;
 
 /// For programs.
 const PROGRAM: [&str; 2] = [
@@ -60,15 +67,27 @@ const PROGRAM: [&str; 2] = [
     "-Zbinary-dep-depinfo",
 ];
 
+/// The flags that ask for hooks, with our own pass or without it.
+fn hooks(with_pass: bool) -> impl Iterator<Item = &'static str> {
+    let narrow = if with_pass { &[][..] } else { &NARROW };
+    HOOKS.iter().chain(narrow).copied()
+}
+
+/// For a library with hooks.
+pub fn library_flags(with_pass: bool) -> impl Iterator<Item = &'static str> {
+    COMMON.into_iter().chain(hooks(with_pass))
+}
+
 /// Changes with the flags above: what was built with others is of no use.
-pub fn flags() -> String {
-    [&COMMON[..], &HOOKS, &PROGRAM].concat().join(" ")
+pub fn flags(with_pass: bool) -> String {
+    let all: Vec<&str> = library_flags(with_pass).chain([CALLS]).chain(PROGRAM).collect();
+    all.join(" ")
 }
 
 /// Runs rustc, or the wrapper that cargo puts before it for crates of the workspace.
 pub fn run(session: &Session, rustc: &OsStr, arguments: &[OsString]) -> Result<u8> {
     let expanded = expanded(arguments)?;
-    let change = Call::read(&expanded).change(&session.runtime);
+    let change = Call::read(&expanded).change(&session.runtime, session.llvm);
     if env::var_os("CARGO_PRIMARY_PACKAGE").is_some() {
         for warning in &change.warnings {
             status::warning(&session.color, warning);
@@ -90,6 +109,9 @@ pub fn run(session: &Session, rustc: &OsStr, arguments: &[OsString]) -> Result<u
         false => command.args(arguments),
     };
     command.args(&change.flags);
+    if let Some(library) = &change.pass {
+        pass::preload(&mut command, library);
+    }
     if change.bootstrap {
         command.env("RUSTC_BOOTSTRAP", "1");
     }
@@ -154,6 +176,8 @@ struct Change {
     warnings: Vec<String>,
     /// Is it rayon-core, to be compiled from our source?
     drop_in: bool,
+    /// The pass, for what gets hooks.
+    pass: Option<PathBuf>,
     /// A program, by the file that says whether it is a test binary, and whether it is.
     mark: Option<(PathBuf, bool)>,
 }
@@ -219,7 +243,7 @@ impl Call {
         self.test || self.is("bin") || self.crate_types.is_empty()
     }
 
-    fn change(&self, runtime: &Runtime) -> Change {
+    fn change(&self, runtime: &Runtime, llvm: u32) -> Change {
         let Some(name) = self.crate_name.as_ref().filter(|_| self.for_target) else {
             return Change::default();
         };
@@ -247,7 +271,9 @@ impl Call {
                  add \"lib\" to its crate-type to have it checked"
             ));
         } else if !OURS.contains(&name.as_str()) {
-            change.flags.extend(HOOKS.map(OsString::from));
+            change.flags.extend(hooks(runtime.pass.is_some()).map(OsString::from));
+            change.flags.extend((llvm >= LLVM_WITH_CALLS).then(|| CALLS.into()));
+            change.pass = runtime.pass.clone();
         }
         if self.is_program() {
             self.link_runtime(name, runtime, &mut change);
@@ -264,7 +290,7 @@ impl Call {
         change.flags.extend(PROGRAM.map(OsString::from));
         change.flags.push(flag("--extern=force:dagsan_rt=", &runtime.library));
         change.flags.extend(runtime.directories.iter().map(|directory| flag("-Ldependency=", directory)));
-        if let Some(flag) = &self.wide_vectors {
+        if let Some(flag) = self.wide_vectors.as_ref().filter(|_| runtime.pass.is_none()) {
             change.warnings.push(format!(
                 "{flag}: the program is compiled without AVX, because accesses of more than 16 bytes cannot be \
                  checked; those of functions that turn it on for themselves are not seen"
@@ -286,10 +312,22 @@ mod tests {
     }
 
     fn probe(line: &str) -> Change {
+        probe_with(line, LLVM_WITH_CALLS)
+    }
+
+    fn probe_with(line: &str, llvm: u32) -> Change {
+        read(line, llvm, Some("r/libdagsan_pass.so".into()))
+    }
+
+    fn without_pass(line: &str) -> Change {
+        read(line, LLVM_WITH_CALLS, None)
+    }
+
+    fn read(line: &str, llvm: u32, pass: Option<PathBuf>) -> Change {
         let arguments: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
         let library = "r/libdagsan_rt.rlib".into();
-        let runtime = Runtime { library, directories: vec!["r/deps".into()], rayon: "r/rayon".into() };
-        Call::read(&arguments).change(&runtime)
+        let runtime = Runtime { library, directories: vec!["r/deps".into()], rayon: "r/rayon".into(), pass };
+        Call::read(&arguments).change(&runtime, llvm)
     }
 
     fn has(change: &Change, flag: &str) -> bool {
@@ -342,6 +380,13 @@ mod tests {
     }
 
     #[test]
+    fn calls_stay_calls_where_the_compiler_can_do_it() {
+        let line = "--crate-name a --crate-type lib src/lib.rs --target x --json=artifacts";
+        assert!(has(&probe_with(line, LLVM_WITH_CALLS), CALLS));
+        assert!(!has(&probe_with(line, LLVM_WITH_CALLS - 1), CALLS), "it would refuse the option");
+    }
+
+    #[test]
     fn the_detector_has_no_hooks() {
         for name in OURS {
             let ours = change(&format!("--crate-name {name} --crate-type lib src/lib.rs --target x"));
@@ -387,16 +432,26 @@ mod tests {
     }
 
     #[test]
-    fn wide_vectors_are_turned_off_with_a_warning() {
+    fn without_the_pass_wide_vectors_are_turned_off_with_a_warning() {
+        let line = |flag: &str| format!("--crate-name a --crate-type bin --json=artifacts --target x {flag}");
         for flag in ["-Ctarget-cpu=native", "-Ctarget-feature=+sse3,+avx2", "-Ctarget-cpu=x86-64-v3"] {
-            let wide = change(&format!("--crate-name a --crate-type bin --target x {flag}"));
+            let wide = without_pass(&line(flag));
             assert!(
                 wide.warnings[0].starts_with(&format!("{flag}: ")) && has(&wide, "-Ctarget-feature=-avx")
             );
+            let seen = probe(&line(flag));
+            assert!(seen.warnings.is_empty() && !has(&seen, "-Ctarget-feature=-avx"));
         }
-        assert!(
-            change("--crate-name a --crate-type bin --target x -Ctarget-cpu=x86-64-v2").warnings.is_empty()
-        );
+        assert!(without_pass(&line("-Ctarget-cpu=x86-64-v2")).warnings.is_empty());
+    }
+
+    #[test]
+    fn the_pass_goes_where_the_hooks_go() {
+        let passed = |line: &str| change(line).pass.is_some();
+        assert!(passed("--crate-name a --crate-type lib src/lib.rs --target x"));
+        assert!(!passed("--crate-name dagsan_rt --crate-type lib src/lib.rs --target x"));
+        assert!(!passed("--crate-name a --crate-type cdylib src/lib.rs --target x"));
+        assert!(!passed("--crate-name a --crate-type lib src/lib.rs"));
     }
 
     #[test]

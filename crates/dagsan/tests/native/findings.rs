@@ -24,7 +24,7 @@ fn findings(executable: &str, races: usize) -> Findings {
         second: side(1),
         duplicates: 0,
     };
-    let task = |number, parent, kind| Task { number, parent, kind, created: None };
+    let task = |number, parent, kind| Task { number, parent, kind, created: None, stack: None };
     Findings {
         version: VERSION,
         process: Process {

@@ -6,9 +6,11 @@
 mod behaviours;
 mod cargo;
 mod command;
+mod ends;
 mod examples;
 mod explain;
 mod findings;
 mod harness;
+mod pass;
 mod points;
 mod support;

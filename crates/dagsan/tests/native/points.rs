@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use dagsan_findings::{End, Findings, Kind, Memory, Side};
-use dagsan_report::Place;
+use dagsan_findings::{End, Findings, Kind, Memory, ScheduleDependent, Side};
+use dagsan_report::Report;
 use dagsan_report::native::{self, Files};
 use dagsan_report::symbols::Symbols;
 
@@ -22,6 +22,8 @@ struct Point {
     expected: Vec<(String, String)>,
     /// The lines of the first and of the second accesses of its races.
     lines: [BTreeSet<usize>; 2],
+    /// If that is expected: the lines by which its result may depend on the schedule.
+    depends: Option<BTreeSet<usize>>,
 }
 
 /// All points, from the sources.
@@ -39,6 +41,7 @@ fn points() -> Vec<Point> {
 
 fn read_points(source: &str, points: &mut Vec<Point>) {
     let mut expected = Vec::new();
+    let mut depends = None;
     // The function that the lines belong to, if they are a point's.
     let mut inside = false;
     for (number, line) in (1..).zip(source.lines()) {
@@ -47,10 +50,15 @@ fn read_points(source: &str, points: &mut Vec<Point>) {
             expected.push((options.trim().to_owned(), expectation.to_owned()));
         } else if let Some(name) = line.strip_prefix("fn ").filter(|_| !expected.is_empty()) {
             let name = name.strip_suffix("() {").unwrap().to_owned();
-            points.push(Point { name, expected: std::mem::take(&mut expected), lines: Default::default() });
+            let (expected, depends) = (std::mem::take(&mut expected), depends.take());
+            points.push(Point { name, expected, lines: Default::default(), depends });
             inside = true;
+        } else if line.starts_with("// result: ") {
+            depends = Some(BTreeSet::new());
         } else if line == "}" {
             inside = false;
+        } else if line.ends_with("// depends") && inside {
+            points.last_mut().unwrap().depends.as_mut().unwrap().insert(number);
         } else if let Some((_, which)) = line.split_once("// race ").filter(|_| inside) {
             let point = points.last_mut().unwrap();
             for (lines, mark) in point.lines.iter_mut().zip(["(1)", "(2)"]) {
@@ -66,14 +74,15 @@ fn described(found: &Findings) -> String {
         return format!("{:?}", found.end);
     }
     let uses = &found.uses;
-    let conditions: Vec<&str> = [(uses.locks, "locks"), (uses.atomics, "atomics")]
+    let conditions: Vec<&str> = [(uses.locks || uses.lock_order, "locks"), (uses.atomics, "atomics")]
         .iter()
         .filter(|(used, _)| *used)
         .map(|(_, name)| *name)
         .collect();
     let mut up_to =
         if conditions.is_empty() { String::new() } else { format!(", up to {}", conditions.join(" and ")) };
-    if !uses.schedule.is_empty() {
+    let of_worker = |what| matches!(what, ScheduleDependent::Worker | ScheduleDependent::ThreadLocal);
+    if uses.schedule.iter().any(|dependence| of_worker(dependence.what)) {
         up_to += ", depending on the worker";
     }
     if found.races.is_empty() {
@@ -111,29 +120,58 @@ fn access(side: &Side) -> String {
     if side.atomic { format!("atomic {kind}") } else { kind.to_owned() }
 }
 
-/// The lines of the races that the report shows. None for one in a library: by default the two innermost frames are
-/// known, and both may be there.
-fn reported_lines(found: &Findings) -> [BTreeSet<Option<usize>>; 2] {
+fn report(found: &Findings) -> Report {
     let mut symbols = Symbols::open(&found.process.executable).unwrap();
     let files = Files::new(&workspace(""), &found.process);
-    let report = native::report(found, &mut symbols, &files).unwrap();
-    let line = |place: &Place| {
-        let is_ours = report.sources[place.source].name().starts_with("tests/native/src/bin/points/");
-        is_ours.then_some(place.line)
+    native::report(found, &mut symbols, &files).unwrap()
+}
+
+/// Are the lines by which the result may depend on the schedule those that are marked? Whether the value of a
+/// read-modify-write is used is known only where DagSan's own pass is loaded: without it, it may be.
+fn check_schedule(marked: &BTreeSet<usize>, found: &Findings) -> Result<(), String> {
+    let (mut told, mut perhaps) = (BTreeSet::new(), BTreeSet::new());
+    for dependence in report(found).native.unwrap().schedule {
+        let (file, line, _) = dependence.at.clone().ok_or(format!("{dependence:?} has no place"))?;
+        if !file.starts_with("tests/native/src/bin/points/") {
+            return Err(format!("a place in {file}"));
+        }
+        if dependence.if_used { &mut perhaps } else { &mut told }.insert(line as usize);
+    }
+    let is_right =
+        told.is_subset(marked) && marked.iter().all(|line| told.contains(line) || perhaps.contains(line));
+    if is_right {
+        Ok(())
+    } else {
+        Err(format!("expected to depend by lines {marked:?}, found {told:?}, perhaps {perhaps:?}"))
+    }
+}
+
+/// The lines of the races that the report shows. None where the line is not known, and the report says so: in optimised
+/// code the two innermost frames are known, and both may be in a library.
+fn reported_lines(found: &Findings) -> [BTreeSet<Option<usize>>; 2] {
+    let report = report(found);
+    let line = |side: &dagsan_report::Side| {
+        let name = report.sources[side.place.source].name();
+        assert!(name.starts_with("tests/native/src/bin/points/"), "a place in {name}");
+        side.detail.stand_in.is_none().then_some(side.place.line)
     };
     let mut lines: [BTreeSet<Option<usize>>; 2] = Default::default();
     for race in &report.races {
-        lines[0].insert(line(&race.first.place));
-        lines[1].insert(line(&race.second.place));
+        lines[0].insert(line(&race.first));
+        lines[1].insert(line(&race.second));
     }
     lines
 }
 
-/// Are the races on the marked lines? If some are in a library, whole call stacks must show from where it was called.
+/// Are the races on the marked lines? If some are in a library, whole call stacks must show from where it was called: in
+/// optimised code, as otherwise enough frames are known.
 fn check_lines(program: &Path, point: &Point, found: &Findings) -> Result<(), String> {
     let marked = point.lines.each_ref().map(|lines| lines.iter().copied().map(Some).collect::<BTreeSet<_>>());
     let mut lines = reported_lines(found);
     if lines.iter().flatten().any(Option::is_none) {
+        if program == *POINTS {
+            return Err(format!("lines are not known: {lines:?}"));
+        }
         let (_, again) = run_point(program, &point.name, "stacks=1");
         lines = reported_lines(&again.ok_or("left no findings with stacks=1")?);
     }
@@ -159,6 +197,12 @@ fn mismatches(program: &Path, point: &Point) -> Vec<String> {
         let code = if found.races.is_empty() { 0 } else { 66 };
         if ran.code != code {
             wrong(format!("ended with {}: {}", ran.code, ran.stderr));
+        }
+        if options.is_empty()
+            && let Some(marked) = &point.depends
+            && let Err(what) = check_schedule(marked, &found)
+        {
+            wrong(what);
         }
         if options.is_empty()
             && !found.races.is_empty()

@@ -12,28 +12,21 @@ use dagsan_report::Place;
 use dagsan_report::native::{self, Files};
 use dagsan_report::symbols::Symbols;
 
-use crate::support::{Directory, cargo_dagsan, limited, run, target_directory, workspace};
+use crate::support::{DEVELOPMENT, Directory, RELEASE, limited, run, workspace};
 
 /// Where the sources are, in the workspace.
 const SOURCES: &str = "tests/rayon/src/bin/seeds/";
 
-fn built(arguments: &[&str], profile: &str) -> PathBuf {
-    let arguments = [&["build", "--quiet"], arguments].concat();
-    let (code, output) = run(&mut cargo_dagsan(&workspace("tests/rayon"), &arguments));
-    assert_eq!(code, 0, "{output:?}");
-    target_directory().join("dagsan/x86_64-unknown-linux-gnu").join(profile).join("seeds")
-}
+static SEEDS: LazyLock<PathBuf> = LazyLock::new(|| DEVELOPMENT.join("seeds"));
+static OPTIMISED: LazyLock<PathBuf> = LazyLock::new(|| RELEASE.join("seeds"));
 
-static SEEDS: LazyLock<PathBuf> = LazyLock::new(|| built(&[], "debug"));
-static OPTIMISED: LazyLock<PathBuf> = LazyLock::new(|| built(&["--release"], "release"));
-
-fn names(program: &Path) -> Vec<String> {
+pub fn names(program: &Path) -> Vec<String> {
     let (_, output) = run(limited(program).arg("--list"));
     String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
 }
 
 /// The findings of one run.
-fn findings(program: &Path, name: &str, threads: &str, options: &str) -> Findings {
+pub fn findings(program: &Path, name: &str, threads: &str, options: &str) -> Findings {
     let directory = Directory::new(&format!("{name}-{threads}"));
     let file = directory.0.join("findings.json");
     let mut command = limited(program);
@@ -108,6 +101,38 @@ fn seeds_are_found_with_eight_threads() {
 #[test]
 fn optimised_seeds_are_found() {
     all_are_as_expected(&OPTIMISED, "2", None);
+}
+
+/// However few frames are known, what is shown is the user's, and what is said is in the words of rayon.
+fn only_the_users_code_is_shown(program: &Path, lines_are_known: bool) {
+    for name in names(program) {
+        let found = findings(program, &name, "2", "");
+        let mut symbols = Symbols::open(&found.process.executable).unwrap();
+        let files = Files::new(&workspace(""), &found.process);
+        let report = native::report(&found, &mut symbols, &files).unwrap();
+        for side in report.races.iter().flat_map(|race| [&race.first, &race.second]) {
+            let file = report.sources[side.place.source].name();
+            assert!(file.starts_with(SOURCES), "{name}: a place in {file}");
+            assert!(side.detail.stand_in.is_none() || !lines_are_known, "{name}: {side:?}");
+        }
+        let created = report.tasks.values().filter_map(|task| task.created.as_ref());
+        for place in created {
+            let file = report.sources[place.source].name();
+            assert!(file.starts_with(SOURCES), "{name}: a task of {file}");
+        }
+        let text = dagsan_report::text::render(&report);
+        assert!(!text.contains("`sync`") && !text.contains("`finish`"), "{name}: {text}");
+    }
+}
+
+#[test]
+fn only_the_users_code_is_shown_in_development() {
+    only_the_users_code_is_shown(&SEEDS, true);
+}
+
+#[test]
+fn only_the_users_code_is_shown_of_optimised_programs() {
+    only_the_users_code_is_shown(&OPTIMISED, false);
 }
 
 #[test]

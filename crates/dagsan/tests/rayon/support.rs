@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::LazyLock;
 use std::{env, fs};
 
 /// Seconds, for a build and for a run.
@@ -37,6 +38,19 @@ pub fn cargo_dagsan(package: &Path, arguments: &[&str]) -> Command {
 pub fn target_directory() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("rayon")
 }
+
+/// Builds the package, and says where its programs are.
+fn built(arguments: &[&str], profile: &str) -> PathBuf {
+    let arguments = [&["build", "--quiet"], arguments].concat();
+    let (code, output) = run(&mut cargo_dagsan(&workspace("tests/rayon"), &arguments));
+    assert_eq!(code, 0, "{output:?}");
+    target_directory().join("dagsan/x86_64-unknown-linux-gnu").join(profile)
+}
+
+/// The programs, for development.
+pub static DEVELOPMENT: LazyLock<PathBuf> = LazyLock::new(|| built(&[], "debug"));
+/// The same, optimised.
+pub static RELEASE: LazyLock<PathBuf> = LazyLock::new(|| built(&["--release"], "release"));
 
 /// Runs it, to its end.
 pub fn run(command: &mut Command) -> (i32, Output) {

@@ -58,10 +58,10 @@ impl Builder {
         let programs: Vec<_> = cases.iter().map(|case| (&case.said, &case.layout)).collect();
         write_batch(&source, &self.root.join("crates").join("dagsan-task"), &programs)
             .with_context(|| format!("cannot write {}", source.display()))?;
-        // The dependencies of dagsan-task, as the workspace has them.
+        // The dependencies of dagsan-task, and rayon, as another program has them.
         let lock = source.join("Cargo.lock");
         if !lock.exists() {
-            fs::copy(self.root.join("Cargo.lock"), &lock)
+            fs::copy(self.root.join("tests/rayon/Cargo.lock"), &lock)
                 .with_context(|| format!("cannot write {}", lock.display()))?;
         }
         let target = self.directory.join("target");

@@ -31,8 +31,9 @@ pub struct Case {
     /// How it is to be run.
     pub runs: Vec<Run>,
     pub outcome: Outcome,
-    /// The bytes that race, as the program names them.
-    pub racy: BTreeSet<u64>,
+    /// The bytes that race, as the program names them; locks read as mutual exclusion alone, and with sections that depend on
+    /// each other in the order of the run.
+    pub racy: [BTreeSet<u64>; 2],
 }
 
 impl Case {
@@ -47,31 +48,40 @@ impl Case {
             confuse_promises(&mut program, &mut rng);
         }
         let structured = !class.constructs().contains(&Construct::GeneralFuture);
-        let mut case = Case::new(format!("seed {seed}"), Some(seed), say(&program, structured))?;
+        // Three in four have rayon in them.
+        let nest = if rng.u32(0..4) == 0 { 0 } else { rng.u64(1..) };
+        let mut case = Case::new(format!("seed {seed}"), Some(seed), say(&program, structured, nest))?;
         case.runs.retain(|run| engine.is_none_or(|engine| engine.name == run.engine.name));
         case.runs = rng.choice(&case.runs).into_iter().copied().collect();
         Ok(case)
     }
 
-    /// A program that is kept in a file, as it was said or as it was generated, to be run in all ways.
-    pub fn kept(path: &Path, is_said: bool, engine: Option<&'static Engine>) -> Result<Case> {
+    /// A program that is kept in a file, as it was said or as it was generated, to be run in all ways. `nest` says which
+    /// constructs are written with rayon.
+    pub fn kept(path: &Path, is_said: bool, nest: u64, engine: Option<&'static Engine>) -> Result<Case> {
         let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         let program = Program::parse(&text).with_context(|| path.display().to_string())?;
-        let mut case = Case::new(path.display().to_string(), None, say(&program, is_said))?;
+        let mut case = Case::new(path.display().to_string(), None, say(&program, is_said, nest))?;
         case.runs.retain(|run| engine.is_none_or(|engine| engine.name == run.engine.name));
         Ok(case)
     }
 
     /// A case, to be run with all engines that support it.
     pub fn new(name: String, seed: Option<u64>, said: Said) -> Result<Case> {
-        let (outcome, racy) =
-            expected(&said).with_context(|| format!("{name}: the core refuses the program"))?;
+        let expected = |ordered| {
+            expected(&said, ordered).with_context(|| format!("{name}: the core refuses the program"))
+        };
+        let ((outcome, exclusive), (_, ordered)) = (expected(false)?, expected(true)?);
+        let racy = [exclusive, ordered];
         let uses = said.constructs();
         // Whoever knows locks, or atomics, knows atomic accesses.
         let atomic = said.program.walk().any(|stmt| matches!(stmt, Stmt::Atomic { .. }));
+        let depth_first = said.is_depth_first();
         let supports = |engine: &&Engine| {
             let knows_accesses = engine.supports(Construct::Lock) || engine.supports(Construct::Atomic);
-            uses.iter().all(|&construct| engine.supports(construct)) && (knows_accesses || !atomic)
+            uses.iter().all(|&construct| engine.supports(construct))
+                && (knows_accesses || !atomic)
+                && (depth_first || !engine.depth_first)
         };
         // The handles of futures, and the report of a deadlock, are counted by atomics. Tasks share the report without any
         // other order, so that the atomics must be heeded there.
@@ -89,11 +99,16 @@ impl Case {
 
     /// How a run differs from what the oracle says.
     pub fn compare(&self, run: Run, seen: &Seen) -> Option<Failure> {
-        let what = self.difference(seen)?;
+        let what = self.difference(seen, self.racy(run.engine))?;
         Some(Failure { run, what })
     }
 
-    fn difference(&self, seen: &Seen) -> Option<What> {
+    /// The bytes that race, as the engine reads locks.
+    pub fn racy(&self, engine: &Engine) -> &BTreeSet<u64> {
+        &self.racy[usize::from(engine.supports(Construct::Atomic))]
+    }
+
+    fn difference(&self, seen: &Seen, racy: &BTreeSet<u64>) -> Option<What> {
         let Seen::Ended { arena, pages, panic, findings } = seen else {
             let Seen::Failed(how) = seen else { return None };
             return Some(What::Ending(how.clone()));
@@ -120,10 +135,10 @@ impl Case {
         };
         let ranges = findings.races.iter().flat_map(|race| &race.bytes);
         let found: BTreeSet<u64> = ranges.flat_map(|&(start, len)| start..start + len).collect();
-        if let Some(missed) = self.racy.iter().find(|byte| !found.contains(&native(byte))) {
+        if let Some(missed) = racy.iter().find(|byte| !found.contains(&native(byte))) {
             return Some(What::Missed(*missed));
         }
-        let racy: BTreeSet<u64> = self.racy.iter().map(native).collect();
+        let racy: BTreeSet<u64> = racy.iter().map(native).collect();
         let wrong = *found.difference(&racy).next()?;
         let bytes =
             self.said.program.walk().filter_map(Stmt::bytes).flat_map(|bytes| bytes.start()..bytes.end());
@@ -134,7 +149,8 @@ impl Case {
 
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let bytes: Vec<String> = self.racy.iter().map(|byte| format!("{byte:#x}")).collect();
+        let bytes: Vec<String> =
+            self.racy(order::default_engine()).iter().map(|byte| format!("{byte:#x}")).collect();
         let ending = if self.outcome.deadlock { "deadlock" } else { "ends" };
         write!(f, "// {ending}; racy bytes: {}", bytes.join(" "))
     }

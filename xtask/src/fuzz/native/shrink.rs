@@ -110,7 +110,7 @@ fn without(said: &Said, removed: &[Range<usize>]) -> Said {
         kept
     }
     let program = Program { body: filter(&said.program.body, removed, &mut 0) };
-    say(&program, true)
+    say(&program, true, said.nest)
 }
 
 /// Every program that one edit makes of this one.
@@ -119,7 +119,7 @@ fn candidates(said: &Said) -> Vec<Said> {
     let mut known = BTreeSet::from([said.program.to_string()]);
     dagsan_fuzz::shrink(&said.program, &mut |candidate| {
         // Its handles go through promises already, if they must.
-        let candidate = say(candidate, true);
+        let candidate = say(candidate, true, said.nest);
         if size(&candidate) < size(said) && known.insert(candidate.program.to_string()) {
             all.push(candidate);
         }
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     fn said(text: &str) -> Said {
-        say(&Program::parse(text).unwrap(), true)
+        say(&Program::parse(text).unwrap(), true, 0)
     }
 
     #[test]

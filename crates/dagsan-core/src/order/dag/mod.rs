@@ -120,8 +120,10 @@ pub struct Dag {
     isolated: Option<SetEvent>,
     /// The kept releases of each object since the last quiescent point, those left out that precede others.
     releases: FxHashMap<SyncId, Vec<SetEvent>>,
-    /// Has an acquire brought something new?
-    acquired: bool,
+    /// How many acquires have brought something new.
+    acquired: u64,
+    /// Has something else than an acquire brought knowledge since the last quiescent point?
+    crosses: bool,
     /// Counts how often a task has learnt something.
     learnt: u32,
     /// How much knowledge the last collection has left.
@@ -148,7 +150,8 @@ impl Dag {
             isolation,
             isolated: None,
             releases: FxHashMap::default(),
-            acquired: false,
+            acquired: 0,
+            crosses: false,
             learnt: 0,
             kept: 0,
             strands: Strands::new(),
@@ -182,6 +185,17 @@ impl Dag {
         kept.push(new);
     }
 
+    /// Does a strand that is elsewhere in the skeleton precede now, by its place there alone?
+    #[inline]
+    fn precedes_in_skeleton(&mut self, at: Position) -> bool {
+        let now = &self.now;
+        if now.depth_first {
+            self.sp.precedes_depth_first(at, &now.looked_up)
+        } else {
+            self.sp.precedes_looked_up(at, &now.looked_up)
+        }
+    }
+
     fn open(&mut self, task: TaskId, scope: ScopeId) -> Result<(), Error> {
         let end = self.sp.open(self.tasks[task].at)?;
         if self.scopes.len() <= scope.index() {
@@ -207,6 +221,7 @@ impl Dag {
         let (at, yard) = self.sp.fork(self.yard)?;
         self.yard = yard;
         self.events.push(self.set_event(by));
+        self.crosses = true;
         let known = self.knowledge.extend(&self.sp, at, Known::NOTHING, &mut self.events, &mut self.merged);
         self.tasks.push(Task::new(at, known, false, None));
         Ok(())
@@ -232,17 +247,18 @@ impl Dag {
                 self.events.extend(self.sets.get(&promise));
             }
             Event::IsolatedBegin { .. } => self.events.extend(self.isolated),
-            Event::Acquire { sync, .. } => {
-                if let Some(kept) = self.releases.get(&sync) {
-                    // A task that looks again and again learns something once.
-                    let Task { at, known, .. } = self.tasks[by];
-                    let (sp, knowledge) = (&self.sp, &mut self.knowledge);
-                    let new = kept.iter().filter(|release| !knowledge.precedes(sp, release, at, known));
-                    self.events.extend(new);
-                    self.acquired |= !self.events.is_empty();
-                }
-            }
             _ => {}
+        }
+        self.crosses |= !self.events.is_empty();
+        if let Event::Acquire { sync, .. } = step.event
+            && let Some(kept) = self.releases.get(&sync)
+        {
+            // A task that looks again and again learns something once.
+            let Task { at, known, .. } = self.tasks[by];
+            let (sp, knowledge) = (&self.sp, &mut self.knowledge);
+            let new = kept.iter().filter(|release| !knowledge.precedes(sp, release, at, known));
+            self.events.extend(new);
+            self.acquired += u64::from(!self.events.is_empty());
         }
         for &task in step.joined {
             if let Some(task) = self.tasks.get_mut(task) {
@@ -273,6 +289,7 @@ impl Dag {
         self.sets.clear();
         self.isolated = None;
         self.releases.clear();
+        self.crosses = false;
         self.strands.forget();
         self.now =
             Now { at: main.at, known: Known::NOTHING, looked_up: self.sp.look_up(main.at), ..self.now };
@@ -342,11 +359,13 @@ impl Order for Dag {
         if at == now.at || (knows && self.knowledge.learned_last(now.known, a, at)) {
             return true;
         }
-        if now.depth_first {
-            self.sp.precedes_depth_first(at, &now.looked_up)
-        } else {
-            self.sp.precedes_looked_up(at, &now.looked_up)
-        }
+        self.precedes_in_skeleton(at)
+    }
+
+    /// Where there is other knowledge besides that of acquires, the two are not told apart.
+    fn precedes_without_acquires(&mut self, a: StrandId) -> bool {
+        let at = self.strands[a];
+        at == self.now.at || self.precedes_in_skeleton(at) || (self.crosses && self.precedes(a))
     }
 
     fn dropped(&mut self, what: Dropped) {
@@ -418,8 +437,8 @@ impl Order for Dag {
             + self.releases.values().map(|kept| kept.capacity() * size_of::<SetEvent>()).sum::<usize>()
     }
 
-    fn has_acquired(&self) -> bool {
-        self.acquired
+    fn acquired(&self) -> Option<u64> {
+        Some(self.acquired)
     }
 
     fn visits(&self) -> Option<Visits> {

@@ -13,9 +13,11 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 use std::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use dagsan_task::{Future, Promise};
+use rayon::{ThreadPool, ThreadPoolBuilder};
 
 pub type Procedure = dagsan_task::Procedure<'static>;
 type Finish = dagsan_task::Scope<'static>;
+type RayonScope = rayon::Scope<'static>;
 
 /// A program.
 pub struct Program {
@@ -53,20 +55,44 @@ impl Body {
 
 /// A finish around the present task, if there is one: permission to start tasks in the innermost.
 #[derive(Clone, Copy)]
-pub struct Scope(Option<*const Finish>);
+pub enum Scope {
+    None,
+    Task(*const Finish),
+    Rayon(*const RayonScope),
+}
 
 // SAFETY: it goes to tasks of the same thread, which that finish joins.
 unsafe impl Send for Scope {}
+// SAFETY: as above.
+unsafe impl Sync for Scope {}
 
 impl Scope {
     fn of(finish: &Finish) -> Scope {
-        Scope(Some(finish))
+        Scope::Task(finish)
     }
 
     fn finish(self) -> &'static Finish {
-        let finish = self.0.expect("a program that starts asyncs or futures runs in a finish");
-        // SAFETY: it is around the present task, so it is open.
-        unsafe { &*finish }
+        match self {
+            // SAFETY: it is around the present task, so it is open.
+            Scope::Task(finish) => unsafe { &*finish },
+            Scope::None | Scope::Rayon(_) => panic!("a program that starts futures runs in a finish"),
+        }
+    }
+}
+
+/// The procedure of the running task, for a half of a join.
+#[derive(Clone, Copy)]
+struct Here(*const Procedure);
+
+// SAFETY: used on the same thread, by what the task does.
+unsafe impl Send for Here {}
+// SAFETY: as above.
+unsafe impl Sync for Here {}
+
+impl Here {
+    fn procedure(self) -> &'static Procedure {
+        // SAFETY: it is used while the procedure runs.
+        unsafe { &*self.0 }
     }
 }
 
@@ -91,6 +117,7 @@ pub struct Memory {
     mutexes: Vec<Mutex<()>>,
     rw_locks: Vec<RwLock<()>>,
     syncs: Vec<AtomicU64>,
+    pools: [ThreadPool; 2],
 }
 
 // SAFETY: used by one thread.
@@ -133,6 +160,7 @@ pub fn main(programs: &[Program]) -> ExitCode {
         rw_locks: (0..program.locks).map(|_| RwLock::new(())).collect(),
         // Not 0: an operation that makes 0 something else takes a lock.
         syncs: (0..program.syncs).map(|_| AtomicU64::new(1)).collect(),
+        pools: [(); 2].map(|()| ThreadPoolBuilder::new().num_threads(2).build().expect("there are no threads")),
     }));
     assert!(program.heap || program.arena <= size_of::<Static>(), "the static is too small");
     println!("arena {}", memory.arena as usize);
@@ -141,7 +169,7 @@ pub fn main(programs: &[Program]) -> ExitCode {
     set_hook(Box::new(|_| {}));
     let run = || match program.finish {
         true => dagsan_task::finish(|finish| program.main.run(memory, Scope::of(finish))),
-        false => program.main.run(memory, Scope(None)),
+        false => program.main.run(memory, Scope::None),
     };
     if let Err(panic) = catch_unwind(AssertUnwindSafe(run)) {
         let text = panic.downcast_ref::<String>().map_or("something", |text| text);
@@ -155,7 +183,11 @@ pub fn main(programs: &[Program]) -> ExitCode {
 impl Memory {
     #[track_caller]
     pub fn spawn_async(&'static self, scope: Scope, body: Body) {
-        scope.finish().spawn(move |finish| body.run(self, Scope::of(finish)));
+        match scope {
+            // SAFETY: it is around the present task, so it is open.
+            Scope::Rayon(scope) => unsafe { &*scope }.spawn(move |scope| body.run(self, Scope::Rayon(scope))),
+            _ => scope.finish().spawn(move |finish| body.run(self, Scope::of(finish))),
+        }
     }
 
     #[track_caller]
@@ -184,6 +216,40 @@ impl Memory {
 
     pub fn finish_in(&'static self, procedure: &Procedure, body: InProcedure) {
         dagsan_task::finish(|finish| body(self, Scope::of(finish), procedure));
+    }
+
+    /// A pool that the present task is not in: it runs what it is given at once.
+    fn elsewhere(&self) -> &ThreadPool {
+        let [first, second] = &self.pools;
+        if first.current_thread_has_pending_tasks().is_some() { second } else { first }
+    }
+
+    pub fn scope(&'static self, body: Plain) {
+        rayon::scope(|scope| body(self, Scope::Rayon(scope)));
+    }
+
+    pub fn scope_in(&'static self, procedure: &Procedure, body: InProcedure) {
+        let here = Here(procedure);
+        rayon::scope(|scope| body(self, Scope::Rayon(scope), here.procedure()));
+    }
+
+    pub fn scope_elsewhere(&'static self, body: Plain) {
+        self.elsewhere().in_place_scope(|scope| body(self, Scope::Rayon(scope)));
+    }
+
+    pub fn scope_elsewhere_in(&'static self, procedure: &Procedure, body: InProcedure) {
+        self.elsewhere().in_place_scope(|scope| body(self, Scope::Rayon(scope), procedure));
+    }
+
+    #[track_caller]
+    pub fn join(&'static self, scope: Scope, procedure: &Procedure, first: Body, second: InProcedure) {
+        let here = Here(procedure);
+        rayon::join(|| first.run(self, scope), || second(self, scope, here.procedure()));
+    }
+
+    #[track_caller]
+    pub fn detach(&'static self, body: Body) {
+        self.elsewhere().spawn(move || body.run(self, Scope::None));
     }
 
     pub fn call(&'static self, scope: Scope, body: InProcedure) {
@@ -245,21 +311,30 @@ impl Memory {
         self.rw_locks[name].read().expect("nothing panics with a lock held")
     }
 
-    pub fn store(&self, name: usize) {
-        self.syncs[name].store(1, Release);
+    pub fn sync(&self, name: usize) -> &AtomicU64 {
+        &self.syncs[name]
     }
+}
 
-    pub fn update(&self, name: usize) {
-        self.syncs[name].fetch_add(1, Release);
-    }
+/// Takes a lock that nobody else knows.
+pub fn own_lock(own: &Mutex<()>) -> MutexGuard<'_, ()> {
+    black_box(own).lock().expect("nothing panics with a lock held")
+}
 
-    pub fn load(&self, name: usize) {
-        black_box(self.syncs[name].load(Acquire));
-    }
+pub fn store(word: &AtomicU64) {
+    black_box(word).store(1, Release);
+}
 
-    pub fn acquire_update(&self, name: usize) {
-        self.syncs[name].fetch_add(1, AcqRel);
-    }
+pub fn update(word: &AtomicU64) {
+    black_box(word).fetch_add(1, Release);
+}
+
+pub fn load(word: &AtomicU64) {
+    black_box(black_box(word).load(Acquire));
+}
+
+pub fn acquire_update(word: &AtomicU64) {
+    black_box(word).fetch_add(1, AcqRel);
 }
 
 // ---- accesses ------------------------------------------------------------------------------------
@@ -318,6 +393,25 @@ pub fn read_unaligned<T: Copy>(at: *mut u8) {
 pub fn write_unaligned<T: Copy>(at: *mut u8) {
     // SAFETY: see `read_here`; all of the types that are used may be zero.
     unsafe { black_box(at).cast::<T>().write_unaligned(black_box(std::mem::zeroed())) };
+    black_box(at);
+}
+
+/// By value: in one register, or two, of whatever size that is.
+#[inline(never)]
+fn value<const LEN: usize>(value: [u8; LEN]) -> [u8; LEN] {
+    black_box(value)
+}
+
+#[inline(never)]
+pub fn read_value<const LEN: usize>(at: *mut u8) {
+    // SAFETY: see `read_here`; an array of bytes is always aligned.
+    black_box(value(unsafe { black_box(at).cast::<[u8; LEN]>().read() }));
+}
+
+#[inline(never)]
+pub fn write_value<const LEN: usize>(at: *mut u8) {
+    // SAFETY: as above.
+    unsafe { black_box(at).cast::<[u8; LEN]>().write(value([1; LEN])) };
     black_box(at);
 }
 

@@ -87,7 +87,7 @@ fn atomic_fences() {
 }
 
 /// Channels take a lock now and then.
-// expect: race-free, up to locks and atomics
+// expect: race-free, up to atomics
 // expect atomics=0: race
 fn atomic_channel() {
     let (sender, receiver) = mpsc::channel::<Box<Shared<u64>>>();
@@ -107,7 +107,7 @@ fn atomic_channel() {
     });
 }
 
-// expect: race-free, up to locks and atomics
+// expect: race-free, up to atomics
 // expect atomics=0: race
 fn atomic_sync_channel() {
     let (sender, receiver) = mpsc::sync_channel::<Vec<u64>>(4);

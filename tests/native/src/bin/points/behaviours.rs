@@ -34,6 +34,7 @@ pub const BEHAVIOURS: &[Point] = points![
     race_below_three_functions,
     race_if_asked_for,
     many_tasks,
+    assembly_in_tasks,
 ];
 
 /// Two tasks that write the same word.
@@ -294,5 +295,23 @@ fn many_tasks() {
         }
         store!(WORD, 1);
         go.set(());
+    });
+}
+
+/// What it does to memory is not seen, if it is given a pointer.
+fn assembly_in_tasks() {
+    let increment = |word: *mut u64| {
+        // SAFETY: the word lives, and no other thread uses it.
+        unsafe { std::arch::asm!("inc qword ptr [{}]", in(reg) word) };
+    };
+    siblings(|| increment(WORD.at()));
+    siblings(|| {
+        // SAFETY: changes a register.
+        let twice: u64 = unsafe {
+            let mut number = black_box(2u64);
+            std::arch::asm!("add {0}, {0}", inout(reg) number, options(pure, nomem, nostack));
+            number
+        };
+        black_box(twice);
     });
 }

@@ -15,6 +15,9 @@
 //! // expect heap=0: race                  the same with DAGSAN_OPTIONS
 //! ```
 //!
+//! Where it matters, `// result: depends` or `// result: the same` follows: may the result depend on the schedule, without
+//! a race? Then the lines by which it does have `// depends`.
+//!
 //! The first accesses of its races are on the lines with `// race (1)`, the second ones on those with `// race (2)`.
 
 use std::process::ExitCode;
@@ -27,31 +30,46 @@ macro_rules! points {
 }
 
 mod accesses;
+mod allocator;
 mod atomics;
 mod behaviours;
+mod ends;
+mod handover;
 mod heap;
+mod lock_words;
 mod locks;
 mod once;
 mod order;
+mod places;
 mod ranges;
+mod schedules;
 mod shared;
+mod sizes;
 mod stacks;
 mod thread_locals;
+mod vectors;
 
 /// A name, and what it runs.
 type Point = (&'static str, fn());
 
 /// Those with their expectations above them.
-const POINTS: [&[Point]; 9] = [
+const POINTS: [&[Point]; 16] = [
     accesses::POINTS,
+    allocator::POINTS,
     atomics::POINTS,
+    handover::POINTS,
     heap::POINTS,
+    lock_words::POINTS,
     locks::POINTS,
     once::POINTS,
     order::POINTS,
+    places::POINTS,
     ranges::POINTS,
+    schedules::POINTS,
+    sizes::POINTS,
     stacks::POINTS,
     thread_locals::POINTS,
+    vectors::POINTS,
 ];
 
 /// Compiles only if the runtime has no crate that compares numbers with things of its own: the type would be ambiguous.
@@ -63,7 +81,8 @@ fn main() -> ExitCode {
         POINTS.into_iter().flatten().for_each(|(name, _)| println!("{name}"));
         return ExitCode::SUCCESS;
     }
-    match POINTS.into_iter().flatten().chain(behaviours::BEHAVIOURS).find(|(name, _)| *name == wanted) {
+    let behaviours = behaviours::BEHAVIOURS.iter().chain(ends::BEHAVIOURS);
+    match POINTS.into_iter().flatten().chain(behaviours).find(|(name, _)| *name == wanted) {
         Some((_, run)) => {
             run();
             ExitCode::SUCCESS

@@ -5,7 +5,7 @@ use std::hint::black_box;
 use dagsan_task::finish;
 
 use crate::Point;
-use crate::shared::{Pointer, spawn};
+use crate::shared::{Pointer, buffer, spawn};
 
 pub const POINTS: &[Point] = points![
     range_copy_to,
@@ -32,12 +32,6 @@ fn part<'a, T>(buffer: Pointer<T>, from: usize, to: usize) -> &'a mut [T] {
     // SAFETY: points keep to their buffers, which outlive the tasks. Parts of parallel tasks may overlap, but the tasks
     // of a thread do not run at the same time, and none keeps its part.
     unsafe { std::slice::from_raw_parts_mut(buffer.at().add(from), to - from) }
-}
-
-fn buffer<T: Clone>(value: T, len: usize) -> (Vec<T>, Pointer<T>) {
-    let mut buffer = black_box(vec![value; len]);
-    let pointer = Pointer(buffer.as_mut_ptr());
-    (buffer, pointer)
 }
 
 // expect: race write/write on 10 bytes of heap by 1/2

@@ -4,6 +4,7 @@
 //! the language, whatever DagSan has to say about other schedules.
 
 use std::cell::UnsafeCell;
+use std::hint::black_box;
 
 use dagsan_task::finish;
 
@@ -52,6 +53,19 @@ impl<T> Pointer<T> {
     pub fn at(self) -> *mut T {
         self.0
     }
+}
+
+/// A buffer, and where it is.
+pub fn buffer<T: Clone>(value: T, len: usize) -> (Vec<T>, Pointer<T>) {
+    let mut buffer = black_box(vec![value; len]);
+    let pointer = Pointer(buffer.as_mut_ptr());
+    (buffer, pointer)
+}
+
+/// The element of a buffer at an index.
+pub fn at<T>(buffer: Pointer<T>, index: usize) -> Pointer<T> {
+    // SAFETY: points keep to their buffers.
+    Pointer(unsafe { buffer.at().add(index) })
 }
 
 /// Reads what is `at()` a place, with one access; it counts as made where the macro is used.

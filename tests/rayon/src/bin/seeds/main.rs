@@ -17,6 +17,9 @@ mod aliases;
 mod caches;
 mod disjoint;
 mod exits;
+mod libraries;
+mod locks;
+mod nests;
 mod reductions;
 mod scopes;
 mod scratch;
@@ -27,11 +30,14 @@ mod workers;
 /// A name, and what it runs.
 type Seed = (&'static str, fn());
 
-const SEEDS: [&[Seed]; 9] = [
+const SEEDS: [&[Seed]; 12] = [
     aliases::SEEDS,
     caches::SEEDS,
     disjoint::SEEDS,
     exits::SEEDS,
+    libraries::SEEDS,
+    locks::SEEDS,
+    nests::SEEDS,
     reductions::SEEDS,
     scopes::SEEDS,
     scratch::SEEDS,

@@ -1,0 +1,212 @@
+//! The locks that a task holds: its own, and those it is under.
+//!
+//! A task that is started while its parent holds a lock, and that is joined before the parent can give the lock back, is *under*
+//! the lock: it is part of the parent's section, and whoever waits for the lock waits for it too. It is certain to be joined in
+//! time if the scope that joins it was opened after the lock was taken:
+//!
+//! ```text
+//!   lock L   since 4
+//!     finish {   opened 5      async { … }     is under L: 4 < 5
+//!     }
+//!   unlock L
+//! ```
+//!
+//! Tasks under a lock share it, and so are not kept apart from each other, nor from the rest of the section: the *family* of
+//! a held lock is the section they are all part of ([`Held::family`]). A section without tasks has none.
+//!
+//! A program may give the lock back while the scope is still open. Then the tasks under it were not safe after all: those that
+//! still run lose the lock, and what those that have ended did under it stays as it is ([`crate::Structure::unlocked_early`]).
+
+use crate::error::Error;
+use crate::ids::{LockId, TaskId};
+use crate::locks::{Held, ISOLATED, LockMode, NO_FAMILY};
+use crate::sections::Inside;
+
+/// A section of a lock: from where a task takes it, or changes how it holds it, to where it does so again or gives it back. Numbered
+/// from 1 on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct SectionId(pub(crate) u32);
+
+/// How a task came by a lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Holding {
+    pub(crate) section: SectionId,
+    /// When the section began, in the clock of the structure.
+    pub(crate) since: u64,
+    /// Has the task taken the lock itself? Else it is under it.
+    pub(crate) own: bool,
+}
+
+/// See the module's documentation.
+#[derive(Debug, Default)]
+pub(crate) struct HeldLocks {
+    /// Sorted by lock.
+    held: Vec<Held>,
+    /// Of each of them.
+    holdings: Vec<Holding>,
+}
+
+impl HeldLocks {
+    pub(crate) fn as_slice(&self) -> &[Held] {
+        &self.held
+    }
+
+    /// The sections that the task is in.
+    pub(crate) fn inside(&self) -> impl Iterator<Item = Inside> {
+        let all = self.held.iter().zip(&self.holdings).filter(|(held, _)| held.lock.is_programs());
+        all.map(|(held, holding)| Inside {
+            lock: held.lock,
+            mode: held.mode,
+            section: holding.section,
+            own: holding.own,
+        })
+    }
+
+    fn find(&self, lock: LockId) -> Result<usize, usize> {
+        self.held.binary_search_by_key(&lock, |held| held.lock)
+    }
+
+    /// How the task holds a lock that it has taken itself.
+    pub(crate) fn own(&self, lock: LockId) -> Option<(Held, Holding)> {
+        let at = self.find(lock).ok()?;
+        self.holdings[at].own.then_some((self.held[at], self.holdings[at]))
+    }
+
+    /// The task takes a lock. If it was under it, it holds it by itself from here on.
+    pub(crate) fn lock(
+        &mut self,
+        task: TaskId,
+        lock: LockId,
+        mode: LockMode,
+        section: SectionId,
+        since: u64,
+    ) -> Result<(), Error> {
+        if lock == ISOLATED.lock {
+            return Err(Error::TooMany("locks"));
+        }
+        let held = Held { lock, mode, family: NO_FAMILY };
+        let holding = Holding { section, since, own: true };
+        match self.find(lock) {
+            Ok(at) if self.holdings[at].own => return Err(Error::AlreadyHeld { task, lock }),
+            Ok(at) => (self.held[at], self.holdings[at]) = (held, holding),
+            Err(at) => {
+                self.held.insert(at, held);
+                self.holdings.insert(at, holding);
+            }
+        }
+        Ok(())
+    }
+
+    /// The task gives a lock back; how it held it.
+    pub(crate) fn unlock(&mut self, task: TaskId, lock: LockId) -> Result<(Held, Holding), Error> {
+        let at = self.find(lock).map_err(|_| Error::NotHeld { task, lock })?;
+        Ok((self.held.remove(at), self.holdings.remove(at)))
+    }
+
+    /// It goes on to hold a lock in another mode, in a section of its own.
+    pub(crate) fn set_mode(
+        &mut self,
+        task: TaskId,
+        lock: LockId,
+        mode: LockMode,
+        section: SectionId,
+    ) -> Result<(), Error> {
+        let at = self.find(lock).map_err(|_| Error::NotHeld { task, lock })?;
+        self.held[at].mode = mode;
+        self.holdings[at].section = section;
+        Ok(())
+    }
+
+    /// The locks that a new task is under which the end of something joins that was opened at that moment, or the end of this
+    /// task if there is none. A worker runs one task at a time: its lock is nobody else's.
+    pub(crate) fn inherit(&mut self, opened: Option<u64>) -> HeldLocks {
+        let mut under = HeldLocks::default();
+        for (held, holding) in self.held.iter_mut().zip(&self.holdings) {
+            let outlives = opened.map_or(!holding.own, |opened| holding.since < opened);
+            if outlives && held.lock.is_programs() {
+                if held.family == NO_FAMILY {
+                    held.family = holding.section.0;
+                }
+                under.held.push(*held);
+                under.holdings.push(Holding { own: false, ..*holding });
+            }
+        }
+        under
+    }
+
+    /// Drops locks of families that were given back too early.
+    #[cold]
+    pub(crate) fn drop_families(&mut self, early: &[u32]) {
+        let mut at = 0;
+        while at < self.held.len() {
+            if !self.holdings[at].own && early.contains(&self.held[at].family) {
+                self.held.remove(at);
+                self.holdings.remove(at);
+            } else {
+                at += 1;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TASK: TaskId = TaskId(7);
+    const EXCLUSIVE: LockMode = LockMode::Exclusive;
+
+    fn two_locks() -> HeldLocks {
+        let mut held = HeldLocks::default();
+        held.lock(TASK, LockId(3), EXCLUSIVE, SectionId(1), 10).unwrap();
+        held.lock(TASK, LockId(1), LockMode::Shared, SectionId(2), 20).unwrap();
+        held
+    }
+
+    #[test]
+    fn a_task_holds_what_it_has_locked_and_not_unlocked() {
+        let (lock, mut held) = (LockId(3), two_locks());
+        assert_eq!(
+            held.lock(TASK, lock, EXCLUSIVE, SectionId(3), 30),
+            Err(Error::AlreadyHeld { task: TASK, lock })
+        );
+        assert!(held.as_slice().is_sorted());
+        held.set_mode(TASK, lock, LockMode::Shared, SectionId(4)).unwrap();
+        let (was, how) = held.unlock(TASK, lock).unwrap();
+        assert_eq!((was.mode, how.section, how.own), (LockMode::Shared, SectionId(4), true));
+        assert_eq!(held.unlock(TASK, lock), Err(Error::NotHeld { task: TASK, lock }));
+        assert_eq!(
+            held.set_mode(TASK, lock, EXCLUSIVE, SectionId(5)),
+            Err(Error::NotHeld { task: TASK, lock })
+        );
+        assert_eq!(held.lock(TASK, ISOLATED.lock, EXCLUSIVE, SectionId(6), 40), Err(Error::TooMany("locks")));
+    }
+
+    #[test]
+    fn a_task_is_under_locks_that_are_older_than_its_scope() {
+        let mut parent = two_locks();
+        let child = parent.inherit(Some(15));
+        assert_eq!(child.as_slice().iter().map(|held| held.lock).collect::<Vec<_>>(), [LockId(3)]);
+        assert_eq!((child.as_slice()[0].family, parent.as_slice()[1].family), (1, 1));
+        assert_eq!(parent.as_slice()[0].family, NO_FAMILY);
+        assert!(child.own(LockId(3)).is_none() && parent.own(LockId(3)).is_some());
+        assert_eq!(
+            (parent.inherit(Some(10)).as_slice(), parent.inherit(None).as_slice()),
+            (&[][..], &[][..])
+        );
+    }
+
+    #[test]
+    fn who_is_under_a_lock_may_take_it_and_may_lose_it() {
+        let mut parent = two_locks();
+        let mut child = parent.inherit(Some(15));
+        child.lock(TASK, LockId(3), EXCLUSIVE, SectionId(9), 50).unwrap();
+        child.drop_families(&[1]);
+        assert_eq!(child.own(LockId(3)).map(|(held, _)| held.family), Some(NO_FAMILY));
+        let mut child = parent.inherit(Some(15));
+        child.drop_families(&[2]);
+        assert_eq!(child.as_slice().len(), 1);
+        child.drop_families(&[1]);
+        assert_eq!(child.as_slice(), []);
+    }
+}

@@ -1,0 +1,302 @@
+//! Writes hooks into a function.
+//!
+//! A hook is a call before the access, at its place in the source, so that the runtime finds the access by the call's return
+//! address. The plain hooks are those of ThreadSanitizer; the others are our own.
+
+use std::ffi::{CStr, CString};
+
+use crate::llvm::{Builder, Context, Llvm, Module, Type, Value, opcode, ordering};
+use crate::model::Kind;
+use crate::read::{Access, Atomic, Elements, LaneMask, Place};
+
+/// By the logarithm of the size: reads, writes.
+const ALIGNED: [[&CStr; 5]; 2] = [
+    [c"__tsan_read1", c"__tsan_read2", c"__tsan_read4", c"__tsan_read8", c"__tsan_read16"],
+    [c"__tsan_write1", c"__tsan_write2", c"__tsan_write4", c"__tsan_write8", c"__tsan_write16"],
+];
+const UNALIGNED: [[&CStr; 5]; 2] = [
+    [
+        c"__tsan_read1",
+        c"__tsan_unaligned_read2",
+        c"__tsan_unaligned_read4",
+        c"__tsan_unaligned_read8",
+        c"__tsan_unaligned_read16",
+    ],
+    [
+        c"__tsan_write1",
+        c"__tsan_unaligned_write2",
+        c"__tsan_unaligned_write4",
+        c"__tsan_unaligned_write8",
+        c"__tsan_unaligned_write16",
+    ],
+];
+const RANGE: [&CStr; 2] = [c"__tsan_read_range", c"__tsan_write_range"];
+const MASKED: [&CStr; 2] = [c"__dagsan_read_masked", c"__dagsan_write_masked"];
+
+/// Larger accesses are made of hooks for 16 bytes up to this size.
+const WIDE: u64 = 64;
+
+/// What ThreadSanitizer's pass makes of a fence for signal handlers.
+const SIGNAL_FENCE: &str = "__tsan_atomic_signal_fence";
+
+/// Writes into one function.
+pub struct Emitter {
+    llvm: &'static Llvm,
+    function: Value,
+    module: Module,
+    context: Context,
+    builder: Builder,
+    nosanitize: u32,
+    void: Type,
+    word: Type,
+}
+
+impl Emitter {
+    pub fn new(llvm: &'static Llvm, function: Value) -> Emitter {
+        let module = llvm.parent_module(function);
+        let context = llvm.context(module);
+        Emitter {
+            llvm,
+            function,
+            module,
+            context,
+            builder: llvm.builder(context),
+            nosanitize: llvm.metadata_kind(context, "nosanitize"),
+            void: llvm.void(context),
+            word: llvm.integer(context, 64),
+        }
+    }
+
+    /// The next instructions stand before this one, and at its place in the source. Calls that may be inlined must have some
+    /// place if the function has one.
+    fn before(&self, instruction: Value) {
+        let llvm = self.llvm;
+        llvm.position_before(self.builder, instruction);
+        if llvm.builder_location(self.builder).is_none()
+            && let Some(scope) = llvm.subprogram(self.function)
+        {
+            let unknown = llvm.debug_location(self.context, 0, 0, scope, None);
+            llvm.set_builder_location(self.builder, unknown);
+        }
+    }
+
+    fn call(&self, name: &CStr, result: Type, arguments: &[Value]) -> Value {
+        let types: Vec<Type> = arguments.iter().map(|&argument| self.llvm.type_of(argument)).collect();
+        let of = self.llvm.function_of(result, &types);
+        let function = self.llvm.function(self.module, name, of);
+        self.llvm.call(self.builder, of, function, arguments)
+    }
+
+    fn word(&self, value: u64) -> Value {
+        self.llvm.constant(self.word, value)
+    }
+
+    fn offset(&self, pointer: Value, by: Value) -> Value {
+        self.llvm.offset(self.builder, self.llvm.integer(self.context, 8), pointer, by)
+    }
+
+    /// The original need not look at this load or store.
+    pub fn settle(&self, instruction: Value) {
+        let empty = self.llvm.node(self.context, std::ptr::null(), 0);
+        let node = self.llvm.metadata_as_value(self.context, empty);
+        self.llvm.set_metadata(instruction, self.nosanitize, node);
+    }
+
+    /// The hooks of an access.
+    pub fn access(&self, access: &Access) {
+        self.before(access.instruction);
+        let kind = access.kind;
+        match &access.place {
+            Place::Pieces { pointer, pieces, alignment } => {
+                for &(offset, bytes) in pieces {
+                    self.piece(kind, *pointer, offset, bytes, *alignment);
+                }
+            }
+            Place::Length { pointer, bytes } => {
+                let bytes = self.llvm.extend(self.builder, *bytes, self.word);
+                self.call(RANGE[kind as usize], self.void, &[*pointer, bytes]);
+            }
+            Place::Elements { at, mask, bytes, lanes } => self.elements(kind, *at, *mask, *bytes, *lanes),
+        }
+    }
+
+    /// Some bytes at a pointer.
+    fn piece(&self, kind: Kind, pointer: Value, offset: u64, bytes: u64, alignment: u32) {
+        let at = |offset: u64| match offset {
+            0 => pointer,
+            _ => self.offset(pointer, self.word(offset)),
+        };
+        // Wide vectors are common, and one hook after the other is faster than the call for a range.
+        let step = if bytes % 16 == 0 && bytes <= WIDE { 16 } else { bytes };
+        if !step.is_power_of_two() || step > 16 {
+            self.call(RANGE[kind as usize], self.void, &[at(offset), self.word(bytes)]);
+            return;
+        }
+        // An aligned hook for 16 bytes is content with 8.
+        let is_aligned = offset == 0 && u64::from(alignment) >= step.min(8);
+        let hooks = if is_aligned { ALIGNED } else { UNALIGNED };
+        let hook = hooks[kind as usize][step.trailing_zeros() as usize];
+        for start in (0..bytes).step_by(step as usize) {
+            self.call(hook, self.void, &[at(offset + start)]);
+        }
+    }
+
+    /// Elements of a vector that a mask picks.
+    fn elements(&self, kind: Kind, at: Elements, mask: LaneMask, bytes: u64, lanes: u32) {
+        let llvm = self.llvm;
+        let bits = match mask {
+            LaneMask::Bits(bits) => bits,
+            LaneMask::Signs(vector) => self.signs(vector),
+        };
+        match at {
+            Elements::Vector(pointer) => {
+                let bits = self.as_word(bits);
+                self.call(MASKED[kind as usize], self.void, &[pointer, bits, self.word(bytes)]);
+            }
+            Elements::Packed(pointer) => {
+                let count = self.call(c"llvm.ctpop.i64", self.word, &[self.as_word(bits)]);
+                let length = llvm.multiply(self.builder, count, self.word(bytes));
+                self.call(RANGE[kind as usize], self.void, &[pointer, length]);
+            }
+            Elements::Pointers(pointers) => {
+                for lane in 0..lanes {
+                    let pointer = llvm.lane(self.builder, pointers, self.word(lane.into()));
+                    self.lane(kind, pointer, bits, lane, bytes);
+                }
+            }
+            Elements::Indices { base, index, scale } => {
+                let scale = llvm.extend(self.builder, scale, self.word);
+                for lane in 0..lanes {
+                    let index = llvm.lane(self.builder, index, self.word(lane.into()));
+                    let index = llvm.extend_signed(self.builder, index, self.word);
+                    let pointer = self.offset(base, llvm.multiply(self.builder, index, scale));
+                    self.lane(kind, pointer, bits, lane, bytes);
+                }
+            }
+        }
+    }
+
+    /// One element, if its bit is set: a range that is empty otherwise.
+    fn lane(&self, kind: Kind, pointer: Value, bits: Value, lane: u32, bytes: u64) {
+        let llvm = self.llvm;
+        let bit = llvm.lane(self.builder, bits, self.word(lane.into()));
+        let length = llvm.select(self.builder, bit, self.word(bytes), self.word(0));
+        self.call(RANGE[kind as usize], self.void, &[pointer, length]);
+    }
+
+    /// The sign bits of a vector's elements, which may be numbers of any type.
+    fn signs(&self, vector: Value) -> Value {
+        let llvm = self.llvm;
+        let of = llvm.type_of(vector);
+        let bits = llvm.size_in_bits(llvm.layout(self.module), llvm.element_type(of)) as u32;
+        let integers = llvm.vector(llvm.integer(self.context, bits), llvm.vector_length(of));
+        let vector = llvm.bit_cast(self.builder, vector, integers);
+        llvm.is_negative(self.builder, vector)
+    }
+
+    /// A vector of at most 64 bits as a number.
+    fn as_word(&self, bits: Value) -> Value {
+        let llvm = self.llvm;
+        let length = llvm.vector_length(llvm.type_of(bits));
+        let number = llvm.bit_cast(self.builder, bits, llvm.integer(self.context, length));
+        if length == 64 { number } else { llvm.extend(self.builder, number, self.word) }
+    }
+
+    /// What is to be done about an atomic read-modify-write.
+    pub fn atomic(&self, atomic: &Atomic) {
+        let (llvm, at) = (self.llvm, atomic.instruction);
+        self.before(at);
+        if atomic.is_used {
+            self.call(c"__dagsan_uses_value", self.void, &[]);
+        }
+        let (Some(pointer), Some(value)) = (llvm.operand(at, 0), llvm.operand(at, 1)) else { return };
+        if !atomic.is_left_out {
+            return;
+        }
+        let bits = llvm.size_in_bits(llvm.layout(self.module), llvm.type_of(value));
+        let order = match llvm.ordering(at) {
+            ordering::ACQUIRE => 2,
+            ordering::RELEASE => 3,
+            ordering::ACQUIRE_RELEASE => 4,
+            ordering::SEQUENTIALLY_CONSISTENT => 5,
+            _ => 0,
+        };
+        let order = llvm.constant(llvm.integer(self.context, 32), order);
+        let extremum = match llvm.rmw_operation(at) {
+            7 => Some("max"),
+            8 => Some("min"),
+            9 => Some("umax"),
+            10 => Some("umin"),
+            _ => None,
+        };
+        match extremum {
+            Some(name) => {
+                let old = self.call(
+                    &text(&format!("__dagsan_atomic{bits}_fetch_{name}")),
+                    llvm.type_of(value),
+                    &[pointer, value, order],
+                );
+                llvm.replace_all_uses(at, old);
+                llvm.erase(at);
+            }
+            // Arithmetic on floating-point numbers: the runtime hears of an operation there that changes nothing.
+            None => {
+                let integer = llvm.integer(self.context, bits as u32);
+                let hook = text(&format!("__tsan_atomic{bits}_fetch_or"));
+                self.call(&hook, integer, &[pointer, llvm.constant(integer, 0), order]);
+                self.settle(at);
+            }
+        }
+    }
+
+    /// Something that cannot be seen is executed here.
+    pub fn unseen(&self, instruction: Value, what: &str) {
+        self.before(instruction);
+        let what = self.llvm.text(self.builder, &text(what));
+        self.call(c"__dagsan_unseen", self.void, &[what]);
+    }
+
+    /// Sees to it that the original says that it has changed the function, so that LLVM forgets what it knew of it: a fence that the
+    /// original makes a call. [`Emitter::finish`] removes it.
+    pub fn announce(&self) {
+        let entry = self.llvm.first_block(self.function);
+        if let Some(terminator) = entry.and_then(|entry| self.llvm.terminator(entry)) {
+            self.before(terminator);
+            self.llvm.signal_fence(self.builder);
+        }
+    }
+
+    /// After the original.
+    pub fn finish(self) {
+        let llvm = self.llvm;
+        let mut next = llvm.first_block(self.function).and_then(|entry| llvm.first_instruction(entry));
+        let mut last = None;
+        while let Some(instruction) = next {
+            let is_fence = match llvm.opcode(instruction) {
+                opcode::FENCE => true,
+                opcode::CALL => {
+                    llvm.called(instruction).is_some_and(|called| llvm.name(called) == SIGNAL_FENCE)
+                }
+                _ => false,
+            };
+            if is_fence {
+                last = Some(instruction);
+            }
+            next = llvm.next_instruction(instruction);
+        }
+        if let Some(fence) = last {
+            llvm.erase(fence);
+        }
+    }
+}
+
+impl Drop for Emitter {
+    fn drop(&mut self) {
+        self.llvm.dispose_builder(self.builder);
+    }
+}
+
+/// A text for LLVM. Names of intrinsics and hooks have no zeros.
+fn text(text: &str) -> CString {
+    CString::new(text.replace('\0', "")).unwrap_or_default()
+}

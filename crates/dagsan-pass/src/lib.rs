@@ -1,0 +1,123 @@
+//! DagSan inside the compiler: a hook on every memory access.
+//!
+//! ThreadSanitizer's pass, which rustc runs over every function that is to be checked, has hooks for plain accesses of 1,
+//! 2, 4, 8 and 16 bytes, and no others. This library is preloaded into the compiler, where it takes the place of that
+//! pass's entry: it puts hooks on what the pass leaves out, and on all plain accesses, and then lets the pass do the rest,
+//! which are atomic operations and copies.
+//!
+//! ```text
+//!   rustc ──► ThreadSanitizerPass::run ══ here ══► read: what the function accesses ─► model ─► cover: marks that others make
+//!             (in libLLVM, through the                │                                        superfluous
+//!              dynamic linker)                        └► emit: calls of hooks, `!nosanitize` on what has them
+//!                                                              └► the original: atomics, memcpy
+//! ```
+//!
+//! It works through LLVM's C interface, looked up in the compiler's own process (`llvm`), so it needs no headers, and is for
+//! all versions that have these functions. A compiler that has LLVM inside, instead of as a shared library, never calls it.
+//!
+//! It cannot see what inline assembly does, nor intrinsics of the target that `intrinsics` does not know; where such are
+//! executed, the program says so itself (`__dagsan_unseen`).
+
+mod cover;
+mod emit;
+mod intrinsics;
+mod llvm;
+mod model;
+mod pointers;
+mod preload;
+mod read;
+
+use std::ffi::{CStr, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
+use std::sync::OnceLock;
+
+use emit::Emitter;
+use llvm::{Llvm, Value};
+
+/// `llvm::ThreadSanitizerPass::run(llvm::Function&, llvm::AnalysisManager<llvm::Function>&)`.
+const ENTRY: &CStr = c"_ZN4llvm19ThreadSanitizerPass3runERNS_8FunctionERNS_15AnalysisManagerIS1_JEEE";
+
+/// The original: where its result goes, the pass, the function, the analyses.
+type Run = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_void, *mut c_void) -> *mut c_void;
+
+/// What is called instead of it.
+///
+/// # Safety
+///
+/// LLVM calls it, as it would call the original.
+#[unsafe(export_name = "_ZN4llvm19ThreadSanitizerPass3runERNS_8FunctionERNS_15AnalysisManagerIS1_JEEE")]
+pub unsafe extern "C" fn run(
+    result: *mut c_void,
+    pass: *mut c_void,
+    function: *mut c_void,
+    analyses: *mut c_void,
+) -> *mut c_void {
+    // What panics leaves nothing behind that is looked at again: the compiler ends.
+    let done = catch_unwind(AssertUnwindSafe(|| {
+        let (llvm, original) = machinery();
+        let Some(function) = NonNull::new(function) else {
+            fail("LLVM has called the pass without a function")
+        };
+        // SAFETY: a `llvm::Function` is a `llvm::Value`, which is its first base.
+        let function = unsafe { Value::from_raw(function) };
+        let changed = instrument(llvm, function);
+        // SAFETY: the arguments are those of LLVM, for the function of that name.
+        let result = unsafe { original(result, pass, function.into_raw(), analyses) };
+        if let Some(emitter) = changed {
+            emitter.finish();
+        }
+        result
+    }));
+    done.unwrap_or_else(|_| fail("the pass has panicked: see above; please report it"))
+}
+
+/// Puts hooks into a function. None if nothing was changed.
+fn instrument(llvm: &'static Llvm, function: Value) -> Option<Emitter> {
+    let found = read::read(llvm, function);
+    if found.is_empty() {
+        return None;
+    }
+    let dropped = cover::covered(&found.model);
+    let emitter = Emitter::new(llvm, function);
+    for access in &found.accesses {
+        if access.mark.is_none_or(|mark| !dropped[mark]) {
+            emitter.access(access);
+        }
+    }
+    for &plain in &found.plain {
+        emitter.settle(plain);
+    }
+    for atomic in &found.atomics {
+        emitter.atomic(atomic);
+    }
+    for (instruction, what) in &found.unseen {
+        emitter.unseen(*instruction, what);
+    }
+    emitter.announce();
+    Some(emitter)
+}
+
+/// LLVM's C interface and the original. Without them nothing can be compiled: code without hooks would look race-free.
+fn machinery() -> (&'static Llvm, Run) {
+    static FOUND: OnceLock<(Llvm, Run)> = OnceLock::new();
+    let (llvm, original) = FOUND.get_or_init(|| {
+        let llvm = Llvm::find().unwrap_or_else(|error| fail(&error.to_string()));
+        // SAFETY: a lookup by a text that ends with 0.
+        let original = unsafe { libc::dlsym(libc::RTLD_NEXT, ENTRY.as_ptr()) };
+        if original.is_null() {
+            fail("the compiler has no ThreadSanitizer pass");
+        }
+        // SAFETY: the function of that name, which LLVM declares so; a result that is not returned in registers goes where the
+        // first argument says.
+        (llvm, unsafe { std::mem::transmute::<*mut c_void, Run>(original) })
+    });
+    (llvm, *original)
+}
+
+/// Ends the compiler.
+fn fail(why: &str) -> ! {
+    eprintln!("error: dagsan's instrumentation does not work in this compiler: {why}");
+    // SAFETY: a plain call. Destructors of the compiler's other threads must not run beside them.
+    unsafe { libc::_exit(101) }
+}

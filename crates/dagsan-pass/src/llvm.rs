@@ -1,0 +1,338 @@
+//! LLVM's C interface, as far as it is used: the only place that declares it.
+//!
+//! The functions are those of the LLVM that runs in this process, the compiler's own, so they are looked up when the first
+//! function is compiled. Their signatures have been the same since LLVM 19 at least; a compiler that lacks one is refused by name.
+
+use std::ffi::{CStr, c_char, c_void};
+use std::ptr::NonNull;
+
+/// A function of LLVM's C interface that this compiler does not have.
+#[derive(Debug, thiserror::Error)]
+#[error("the compiler's LLVM has no {0}")]
+pub struct Missing(pub &'static str);
+
+/// Handles. They come from LLVM, and belong to the module that is being compiled.
+macro_rules! handles {
+    ($($(#[$doc:meta])* $name:ident;)*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+            #[repr(transparent)]
+            pub struct $name(NonNull<c_void>);
+        )*
+    };
+}
+
+handles! {
+    /// A value: a function, an instruction, an operand, a constant.
+    Value;
+    /// A type.
+    Type;
+    /// A basic block.
+    Block;
+    /// The use of a value by another.
+    Use;
+    /// A module.
+    Module;
+    /// What types and constants live in.
+    Context;
+    /// Sizes and offsets.
+    Layout;
+    /// Writes instructions.
+    Builder;
+    /// Debug locations and the like.
+    Metadata;
+    /// An attribute of a function, of a parameter or of a call.
+    Attribute;
+}
+
+impl Value {
+    /// The function that a compiler pass was called for.
+    ///
+    /// # Safety
+    ///
+    /// It is a `llvm::Value` of the LLVM in this process.
+    pub unsafe fn from_raw(value: NonNull<c_void>) -> Value {
+        Value(value)
+    }
+
+    /// The same again.
+    pub fn into_raw(self) -> *mut c_void {
+        self.0.as_ptr()
+    }
+}
+
+macro_rules! interface {
+    ($($method:ident = $symbol:ident($($argument:ident: $T:ty),*) $(-> $R:ty)?;)*) => {
+        /// The interface.
+        pub struct Llvm {
+            $($method: unsafe extern "C" fn($($T),*) $(-> $R)?,)*
+        }
+
+        impl Llvm {
+            /// Looks all of it up.
+            pub fn find() -> Result<Llvm, Missing> {
+                Ok(Llvm {
+                    $($method: {
+                        let address = symbol(concat!(stringify!($symbol), "\0")).ok_or(Missing(stringify!($symbol)))?;
+                        // SAFETY: LLVM's header declares the function of that name so.
+                        unsafe { std::mem::transmute::<NonNull<c_void>, unsafe extern "C" fn($($T),*) $(-> $R)?>(address) }
+                    },)*
+                })
+            }
+
+            $(
+                #[inline]
+                pub fn $method(&self, $($argument: $T),*) $(-> $R)? {
+                    // SAFETY: the function was found in LLVM. Handles come from it, and are used by the thread that compiles
+                    // their module, while it does; pointers are those of slices and texts of the caller's.
+                    unsafe { (self.$method)($($argument),*) }
+                }
+            )*
+        }
+    };
+}
+
+fn symbol(name: &'static str) -> Option<NonNull<c_void>> {
+    let name = CStr::from_bytes_with_nul(name.as_bytes()).ok()?;
+    // SAFETY: a lookup by a text that ends with 0.
+    NonNull::new(unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) })
+}
+
+/// Is there an LLVM in this process?
+pub fn is_here() -> bool {
+    symbol("LLVMGetFirstBasicBlock\0").is_some()
+}
+
+interface! {
+    // Walking.
+    parent_module = LLVMGetGlobalParent(global: Value) -> Module;
+    context = LLVMGetModuleContext(module: Module) -> Context;
+    layout = LLVMGetModuleDataLayout(module: Module) -> Layout;
+    first_block = LLVMGetFirstBasicBlock(function: Value) -> Option<Block>;
+    next_block = LLVMGetNextBasicBlock(block: Block) -> Option<Block>;
+    first_instruction = LLVMGetFirstInstruction(block: Block) -> Option<Value>;
+    next_instruction = LLVMGetNextInstruction(instruction: Value) -> Option<Value>;
+    terminator = LLVMGetBasicBlockTerminator(block: Block) -> Option<Value>;
+    opcode = LLVMGetInstructionOpcode(instruction: Value) -> u32;
+    operand = LLVMGetOperand(user: Value, index: u32) -> Option<Value>;
+    operands = LLVMGetNumOperands(user: Value) -> i32;
+    first_use = LLVMGetFirstUse(value: Value) -> Option<Use>;
+    next_use = LLVMGetNextUse(at: Use) -> Option<Use>;
+    user = LLVMGetUser(at: Use) -> Value;
+    raw_name = LLVMGetValueName2(value: Value, length: *mut usize) -> *const c_char;
+    // What values are.
+    type_of = LLVMTypeOf(value: Value) -> Type;
+    as_instruction = LLVMIsAInstruction(value: Value) -> Option<Value>;
+    as_function = LLVMIsAFunction(value: Value) -> Option<Value>;
+    as_global_variable = LLVMIsAGlobalVariable(value: Value) -> Option<Value>;
+    as_inline_assembly = LLVMIsAInlineAsm(value: Value) -> Option<Value>;
+    as_constant_expression = LLVMIsAConstantExpr(value: Value) -> Option<Value>;
+    constant_opcode = LLVMGetConstOpcode(constant: Value) -> u32;
+    is_constant_global = LLVMIsGlobalConstant(global: Value) -> i32;
+    alignment = LLVMGetAlignment(value: Value) -> u32;
+    ordering = LLVMGetOrdering(access: Value) -> u32;
+    rmw_operation = LLVMGetAtomicRMWBinOp(rmw: Value) -> u32;
+    called = LLVMGetCalledValue(call: Value) -> Option<Value>;
+    arguments = LLVMGetNumArgOperands(call: Value) -> u32;
+    raw_assembly = LLVMGetInlineAsmAsmString(assembly: Value, length: *mut usize) -> *const c_char;
+    // Attributes and metadata.
+    raw_attribute_kind = LLVMGetEnumAttributeKindForName(name: *const c_char, length: usize) -> u32;
+    attribute_at = LLVMGetEnumAttributeAtIndex(function: Value, index: u32, kind: u32) -> Option<Attribute>;
+    call_attribute = LLVMGetCallSiteEnumAttribute(call: Value, index: u32, kind: u32) -> Option<Attribute>;
+    attribute_value = LLVMGetEnumAttributeValue(attribute: Attribute) -> u64;
+    attribute_type = LLVMGetTypeAttributeValue(attribute: Attribute) -> Type;
+    raw_metadata_kind = LLVMGetMDKindIDInContext(context: Context, name: *const c_char, length: u32) -> u32;
+    metadata = LLVMGetMetadata(instruction: Value, kind: u32) -> Option<Value>;
+    set_metadata = LLVMSetMetadata(instruction: Value, kind: u32, node: Value);
+    node = LLVMMDNodeInContext2(context: Context, elements: *const Metadata, count: usize) -> Metadata;
+    metadata_as_value = LLVMMetadataAsValue(context: Context, metadata: Metadata) -> Value;
+    subprogram = LLVMGetSubprogram(function: Value) -> Option<Metadata>;
+    debug_location = LLVMDIBuilderCreateDebugLocation(
+        context: Context, line: u32, column: u32, scope: Metadata, inlined_at: Option<Metadata>
+    ) -> Metadata;
+    builder_location = LLVMGetCurrentDebugLocation2(builder: Builder) -> Option<Metadata>;
+    set_builder_location = LLVMSetCurrentDebugLocation2(builder: Builder, location: Metadata);
+    // Types.
+    type_kind = LLVMGetTypeKind(of: Type) -> u32;
+    integer_width = LLVMGetIntTypeWidth(integer: Type) -> u32;
+    element_type = LLVMGetElementType(sequence: Type) -> Type;
+    vector_length = LLVMGetVectorSize(vector: Type) -> u32;
+    array_length = LLVMGetArrayLength2(array: Type) -> u64;
+    structure_length = LLVMCountStructElementTypes(structure: Type) -> u32;
+    structure_element = LLVMStructGetTypeAtIndex(structure: Type, index: u32) -> Type;
+    element_offset = LLVMOffsetOfElement(layout: Layout, structure: Type, index: u32) -> u64;
+    store_size = LLVMStoreSizeOfType(layout: Layout, of: Type) -> u64;
+    allocated_size = LLVMABISizeOfType(layout: Layout, of: Type) -> u64;
+    size_in_bits = LLVMSizeOfTypeInBits(layout: Layout, of: Type) -> u64;
+    pointer_address_space = LLVMGetPointerAddressSpace(pointer: Type) -> u32;
+    integer = LLVMIntTypeInContext(context: Context, bits: u32) -> Type;
+    void = LLVMVoidTypeInContext(context: Context) -> Type;
+    vector = LLVMVectorType(element: Type, length: u32) -> Type;
+    function_type = LLVMFunctionType(result: Type, parameters: *const Type, count: u32, variadic: i32) -> Type;
+    // Constants and functions.
+    raw_constant = LLVMConstInt(integer: Type, value: u64, signed: i32) -> Value;
+    null = LLVMConstNull(of: Type) -> Value;
+    raw_function_named = LLVMGetNamedFunction(module: Module, name: *const c_char) -> Option<Value>;
+    raw_add_function = LLVMAddFunction(module: Module, name: *const c_char, of: Type) -> Value;
+    // Writing.
+    builder = LLVMCreateBuilderInContext(context: Context) -> Builder;
+    dispose_builder = LLVMDisposeBuilder(builder: Builder);
+    position_before = LLVMPositionBuilderBefore(builder: Builder, instruction: Value);
+    raw_call = LLVMBuildCall2(
+        builder: Builder, of: Type, function: Value, arguments: *const Value, count: u32, name: *const c_char
+    ) -> Value;
+    raw_fence = LLVMBuildFence(builder: Builder, ordering: u32, single_thread: i32, name: *const c_char) -> Value;
+    raw_text = LLVMBuildGlobalStringPtr(builder: Builder, text: *const c_char, name: *const c_char) -> Value;
+    raw_bit_cast = LLVMBuildBitCast(builder: Builder, value: Value, to: Type, name: *const c_char) -> Value;
+    raw_extend = LLVMBuildZExt(builder: Builder, value: Value, to: Type, name: *const c_char) -> Value;
+    raw_extend_signed = LLVMBuildSExt(builder: Builder, value: Value, to: Type, name: *const c_char) -> Value;
+    raw_compare = LLVMBuildICmp(builder: Builder, how: u32, left: Value, right: Value, name: *const c_char) -> Value;
+    raw_select = LLVMBuildSelect(builder: Builder, on: Value, yes: Value, no: Value, name: *const c_char) -> Value;
+    raw_multiply = LLVMBuildMul(builder: Builder, left: Value, right: Value, name: *const c_char) -> Value;
+    raw_lane = LLVMBuildExtractElement(builder: Builder, vector: Value, index: Value, name: *const c_char) -> Value;
+    raw_offset = LLVMBuildGEP2(
+        builder: Builder, element: Type, pointer: Value, indices: *const Value, count: u32, name: *const c_char
+    ) -> Value;
+    replace_all_uses = LLVMReplaceAllUsesWith(old: Value, new: Value);
+    erase = LLVMInstructionEraseFromParent(instruction: Value);
+}
+
+/// Opcodes, `LLVMOpcode`.
+pub mod opcode {
+    pub const INVOKE: u32 = 5;
+    pub const ALLOCA: u32 = 26;
+    pub const LOAD: u32 = 27;
+    pub const STORE: u32 = 28;
+    pub const GET_ELEMENT_POINTER: u32 = 29;
+    pub const BIT_CAST: u32 = 41;
+    pub const COMPARE: u32 = 42;
+    pub const PHI: u32 = 44;
+    pub const CALL: u32 = 45;
+    pub const SELECT: u32 = 46;
+    pub const FENCE: u32 = 55;
+    pub const COMPARE_EXCHANGE: u32 = 56;
+    pub const READ_MODIFY_WRITE: u32 = 57;
+    pub const ADDRESS_SPACE_CAST: u32 = 60;
+    pub const CALL_BRANCH: u32 = 67;
+}
+
+/// Kinds of types, `LLVMTypeKind`.
+pub mod type_kind {
+    pub const INTEGER: u32 = 8;
+    pub const STRUCTURE: u32 = 10;
+    pub const ARRAY: u32 = 11;
+    pub const POINTER: u32 = 12;
+    pub const VECTOR: u32 = 13;
+}
+
+/// Orderings of atomic operations, `LLVMAtomicOrdering`.
+pub mod ordering {
+    pub const NOT_ATOMIC: u32 = 0;
+    pub const ACQUIRE: u32 = 4;
+    pub const RELEASE: u32 = 5;
+    pub const ACQUIRE_RELEASE: u32 = 6;
+    pub const SEQUENTIALLY_CONSISTENT: u32 = 7;
+}
+
+/// `LLVMIntSLT`.
+const SIGNED_LESS: u32 = 40;
+/// Attributes of the function itself, `LLVMAttributeFunctionIndex`.
+pub const OF_FUNCTION: u32 = u32::MAX;
+const NO_NAME: *const c_char = c"".as_ptr();
+
+/// The same with Rust's slices and texts.
+impl Llvm {
+    pub fn name(&self, value: Value) -> String {
+        let mut length = 0;
+        let text = self.raw_name(value, &raw mut length);
+        copied(text, length)
+    }
+
+    pub fn assembly(&self, assembly: Value) -> String {
+        let mut length = 0;
+        let text = self.raw_assembly(assembly, &raw mut length);
+        copied(text, length)
+    }
+
+    /// The number of an attribute; 0 if this LLVM does not have it.
+    pub fn attribute_kind(&self, name: &str) -> u32 {
+        self.raw_attribute_kind(name.as_ptr().cast(), name.len())
+    }
+
+    pub fn metadata_kind(&self, context: Context, name: &str) -> u32 {
+        self.raw_metadata_kind(context, name.as_ptr().cast(), name.len() as u32)
+    }
+
+    pub fn constant(&self, integer: Type, value: u64) -> Value {
+        self.raw_constant(integer, value, 0)
+    }
+
+    /// A function by its name, declared if it is not there.
+    pub fn function(&self, module: Module, name: &CStr, of: Type) -> Value {
+        self.raw_function_named(module, name.as_ptr())
+            .unwrap_or_else(|| self.raw_add_function(module, name.as_ptr(), of))
+    }
+
+    pub fn function_of(&self, result: Type, parameters: &[Type]) -> Type {
+        self.function_type(result, parameters.as_ptr(), parameters.len() as u32, 0)
+    }
+
+    pub fn call(&self, builder: Builder, of: Type, function: Value, arguments: &[Value]) -> Value {
+        self.raw_call(builder, of, function, arguments.as_ptr(), arguments.len() as u32, NO_NAME)
+    }
+
+    /// A fence for signal handlers.
+    pub fn signal_fence(&self, builder: Builder) -> Value {
+        self.raw_fence(builder, ordering::ACQUIRE, 1, NO_NAME)
+    }
+
+    pub fn text(&self, builder: Builder, text: &CStr) -> Value {
+        self.raw_text(builder, text.as_ptr(), c"dagsan".as_ptr())
+    }
+
+    pub fn bit_cast(&self, builder: Builder, value: Value, to: Type) -> Value {
+        self.raw_bit_cast(builder, value, to, NO_NAME)
+    }
+
+    pub fn extend(&self, builder: Builder, value: Value, to: Type) -> Value {
+        self.raw_extend(builder, value, to, NO_NAME)
+    }
+
+    pub fn extend_signed(&self, builder: Builder, value: Value, to: Type) -> Value {
+        self.raw_extend_signed(builder, value, to, NO_NAME)
+    }
+
+    /// Is it negative? For vectors: which elements are?
+    pub fn is_negative(&self, builder: Builder, value: Value) -> Value {
+        let zero = self.null(self.type_of(value));
+        self.raw_compare(builder, SIGNED_LESS, value, zero, NO_NAME)
+    }
+
+    pub fn select(&self, builder: Builder, on: Value, yes: Value, no: Value) -> Value {
+        self.raw_select(builder, on, yes, no, NO_NAME)
+    }
+
+    pub fn multiply(&self, builder: Builder, left: Value, right: Value) -> Value {
+        self.raw_multiply(builder, left, right, NO_NAME)
+    }
+
+    pub fn lane(&self, builder: Builder, vector: Value, index: Value) -> Value {
+        self.raw_lane(builder, vector, index, NO_NAME)
+    }
+
+    /// A pointer to so many bytes behind another.
+    pub fn offset(&self, builder: Builder, byte: Type, pointer: Value, by: Value) -> Value {
+        self.raw_offset(builder, byte, pointer, &raw const by, 1, NO_NAME)
+    }
+}
+
+/// A text of LLVM's.
+fn copied(text: *const c_char, length: usize) -> String {
+    if text.is_null() {
+        return String::new();
+    }
+    // SAFETY: LLVM gives the text of a value with its length, and the value lives.
+    let bytes = unsafe { std::slice::from_raw_parts(text.cast::<u8>(), length) };
+    String::from_utf8_lossy(bytes).into_owned()
+}

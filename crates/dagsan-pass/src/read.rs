@@ -1,0 +1,474 @@
+//! Reads a function: what it accesses, and what the analyses need to know of it.
+
+use std::collections::HashMap;
+
+use crate::intrinsics::{Form, Intrinsic, Mask, Memory, Size, intrinsic};
+use crate::llvm::{Llvm, OF_FUNCTION, Type, Value, opcode, ordering, type_kind};
+use crate::model::{self, Kind, Step};
+use crate::pointers::{self, Fate, Source};
+
+/// An access that gets a hook of ours.
+#[derive(Debug)]
+pub struct Access {
+    /// What accesses.
+    pub instruction: Value,
+    pub kind: Kind,
+    pub place: Place,
+    /// Its mark in the model, if it is a simple one.
+    pub mark: Option<usize>,
+}
+
+/// The bytes of an access.
+#[derive(Debug)]
+pub enum Place {
+    /// These pieces, by offset and length, at a pointer that is so aligned.
+    Pieces { pointer: Value, pieces: Vec<(u64, u64)>, alignment: u32 },
+    /// As many bytes as a value says.
+    Length { pointer: Value, bytes: Value },
+    /// Elements of a vector.
+    Elements { at: Elements, mask: LaneMask, bytes: u64, lanes: u32 },
+}
+
+/// Where the elements of a vector are.
+#[derive(Debug, Clone, Copy)]
+pub enum Elements {
+    Vector(Value),
+    Packed(Value),
+    /// A vector of pointers.
+    Pointers(Value),
+    Indices {
+        base: Value,
+        index: Value,
+        scale: Value,
+    },
+}
+
+/// Which of them.
+#[derive(Debug, Clone, Copy)]
+pub enum LaneMask {
+    Bits(Value),
+    Signs(Value),
+}
+
+/// An atomic read-modify-write or compare-exchange, and what is to be done about it.
+#[derive(Debug)]
+pub struct Atomic {
+    pub instruction: Value,
+    /// Does the program look at the old value?
+    pub is_used: bool,
+    /// Does ThreadSanitizer's pass leave it out?
+    pub is_left_out: bool,
+}
+
+/// What there is to do in a function.
+#[derive(Debug, Default)]
+pub struct Found {
+    pub model: model::Function,
+    pub accesses: Vec<Access>,
+    /// All plain loads and stores; those to what nobody shares are among no others.
+    pub plain: Vec<Value>,
+    pub atomics: Vec<Atomic>,
+    /// What cannot be seen, by what it is.
+    pub unseen: Vec<(Value, String)>,
+}
+
+impl Found {
+    pub fn is_empty(&self) -> bool {
+        self.accesses.is_empty() && self.plain.is_empty() && self.atomics.is_empty() && self.unseen.is_empty()
+    }
+}
+
+/// Operations that ThreadSanitizer's pass has calls for: exchange, addition, subtraction, and, nand, or, exclusive or.
+const KNOWN_OPERATIONS: u32 = 6;
+
+/// Reads a function.
+pub fn read(llvm: &Llvm, function: Value) -> Found {
+    let has = |name: &str| {
+        let kind = llvm.attribute_kind(name);
+        kind != 0 && llvm.attribute_at(function, OF_FUNCTION, kind).is_some()
+    };
+    if has("naked") || has("disable_sanitizer_instrumentation") || llvm.name(function) == "tsan.module_ctor" {
+        return Found::default();
+    }
+    let module = llvm.parent_module(function);
+    let context = llvm.context(module);
+    let mut reader = Reader {
+        llvm,
+        layout: llvm.layout(module),
+        plain: has("sanitize_thread"),
+        nosanitize: llvm.metadata_kind(context, "nosanitize"),
+        invariant: llvm.metadata_kind(context, "invariant.load"),
+        memory: llvm.attribute_kind("memory"),
+        byval: llvm.attribute_kind("byval"),
+        nocapture: llvm.attribute_kind("nocapture"),
+        captures: llvm.attribute_kind("captures"),
+        numbers: HashMap::new(),
+        escaping: HashMap::new(),
+        found: Found::default(),
+    };
+    let mut block = llvm.first_block(function);
+    while let Some(here) = block {
+        reader.found.model.blocks.push(Vec::new());
+        let mut instruction = llvm.first_instruction(here);
+        while let Some(at) = instruction {
+            reader.instruction(at);
+            instruction = llvm.next_instruction(at);
+        }
+        block = llvm.next_block(here);
+    }
+    reader.found
+}
+
+struct Reader<'a> {
+    llvm: &'a Llvm,
+    layout: crate::llvm::Layout,
+    /// Are plain accesses to be seen? Atomic ones are in any case.
+    plain: bool,
+    nosanitize: u32,
+    invariant: u32,
+    memory: u32,
+    byval: u32,
+    nocapture: u32,
+    captures: u32,
+    /// The numbers of pointers in the model.
+    numbers: HashMap<Value, usize>,
+    /// Local variables: may others know their addresses?
+    escaping: HashMap<Value, bool>,
+    found: Found,
+}
+
+impl Reader<'_> {
+    fn instruction(&mut self, at: Value) {
+        let llvm = self.llvm;
+        if llvm.metadata(at, self.nosanitize).is_some() {
+            return;
+        }
+        match llvm.opcode(at) {
+            opcode::LOAD if llvm.ordering(at) == ordering::NOT_ATOMIC => self.load(at),
+            opcode::STORE if llvm.ordering(at) == ordering::NOT_ATOMIC => self.store(at),
+            operation @ (opcode::READ_MODIFY_WRITE | opcode::COMPARE_EXCHANGE) => {
+                self.border();
+                let is_used = llvm.first_use(at).is_some();
+                let is_left_out =
+                    operation == opcode::READ_MODIFY_WRITE && llvm.rmw_operation(at) > KNOWN_OPERATIONS;
+                if is_used || is_left_out {
+                    self.found.atomics.push(Atomic { instruction: at, is_used, is_left_out });
+                }
+            }
+            opcode::LOAD | opcode::STORE | opcode::FENCE => self.border(),
+            opcode::CALL | opcode::INVOKE | opcode::CALL_BRANCH => self.call(at),
+            _ => {}
+        }
+    }
+
+    fn border(&mut self) {
+        if let Some(block) = self.found.model.blocks.last_mut() {
+            block.push(Step::Border);
+        }
+    }
+
+    fn load(&mut self, at: Value) {
+        let Some(pointer) = self.llvm.operand(at, 0).filter(|_| self.plain) else { return };
+        let is_constant = self.llvm.metadata(at, self.invariant).is_some() || self.is_constant(pointer);
+        self.found.plain.push(at);
+        if !is_constant && !self.is_unshared(pointer) {
+            self.simple(at, Kind::Read, pointer, self.llvm.type_of(at));
+        }
+    }
+
+    fn store(&mut self, at: Value) {
+        let (Some(value), Some(pointer)) = (self.llvm.operand(at, 0), self.llvm.operand(at, 1)) else {
+            return;
+        };
+        if !self.plain {
+            return;
+        }
+        self.found.plain.push(at);
+        if !self.is_unshared(pointer) {
+            self.simple(at, Kind::Write, pointer, self.llvm.type_of(value));
+        }
+    }
+
+    /// An access to a value of a type.
+    fn simple(&mut self, instruction: Value, kind: Kind, pointer: Value, of: Type) {
+        let mut pieces = Vec::new();
+        self.pieces(of, 0, &mut pieces);
+        let alignment = self.llvm.alignment(instruction);
+        let mut mark = None;
+        if let [(0, bytes)] = pieces[..] {
+            let model = &mut self.found.model;
+            let next = self.numbers.len();
+            let pointer = *self.numbers.entry(pointer).or_insert(next);
+            model.marks.push(model::Mark { pointer, bytes, kind });
+            mark = Some(model.marks.len() - 1);
+            if let (Some(block), Some(mark)) = (model.blocks.last_mut(), mark) {
+                block.push(Step::Mark(mark));
+            }
+        }
+        let place = Place::Pieces { pointer, pieces, alignment };
+        self.found.accesses.push(Access { instruction, kind, place, mark });
+    }
+
+    /// The bytes of a type, without the holes in it; neighbours are one piece.
+    fn pieces(&self, of: Type, offset: u64, pieces: &mut Vec<(u64, u64)>) {
+        let llvm = self.llvm;
+        match llvm.type_kind(of) {
+            type_kind::STRUCTURE => {
+                for index in 0..llvm.structure_length(of) {
+                    let start = offset + llvm.element_offset(self.layout, of, index);
+                    self.pieces(llvm.structure_element(of, index), start, pieces);
+                }
+            }
+            type_kind::ARRAY => {
+                let element = llvm.element_type(of);
+                let size = llvm.allocated_size(self.layout, element);
+                for index in 0..llvm.array_length(of) {
+                    self.pieces(element, offset + index * size, pieces);
+                }
+            }
+            _ => match (llvm.store_size(self.layout, of), pieces.last_mut()) {
+                (0, _) => {}
+                (bytes, Some((start, length))) if *start + *length == offset => *length += bytes,
+                (bytes, _) => pieces.push((offset, bytes)),
+            },
+        }
+    }
+
+    fn call(&mut self, at: Value) {
+        let llvm = self.llvm;
+        let Some(called) = llvm.called(at) else { return self.border() };
+        if llvm.as_inline_assembly(called).is_some() {
+            self.border();
+            let is_something = !llvm.assembly(called).trim().is_empty();
+            if self.plain && is_something && self.has_pointer(at) && self.has_effects(at) {
+                self.found.unseen.push((at, "inline assembly".to_owned()));
+            }
+            return;
+        }
+        let name = match llvm.as_function(called) {
+            Some(function) => llvm.name(function),
+            None => String::new(),
+        };
+        if !name.starts_with("llvm.") {
+            self.by_value(at);
+            return self.border();
+        }
+        match intrinsic(&name) {
+            Intrinsic::Harmless => {}
+            Intrinsic::Original => self.border(),
+            Intrinsic::Accesses(_) if !self.plain => {}
+            Intrinsic::Accesses(accesses) => {
+                for memory in accesses {
+                    match self.intrinsic(at, memory) {
+                        Some(access) => self.found.accesses.push(access),
+                        None => self.found.unseen.push((at, name.clone())),
+                    }
+                }
+            }
+            Intrinsic::Unknown if !self.has_pointer(at) || !self.has_effects(at) => {}
+            Intrinsic::Unknown => {
+                self.border();
+                if self.plain {
+                    self.found.unseen.push((at, name));
+                }
+            }
+        }
+    }
+
+    /// The access of an intrinsic; none if its operands are not as expected.
+    fn intrinsic(&self, at: Value, memory: &Memory) -> Option<Access> {
+        let llvm = self.llvm;
+        let operand = |index: u32| llvm.operand(at, index).filter(|_| index < llvm.arguments(at));
+        let pointer = operand(memory.pointer)?;
+        let value = match memory.size {
+            Size::Operand(index) => llvm.type_of(operand(index)?),
+            _ => llvm.type_of(at),
+        };
+        let place = match (memory.size, memory.mask) {
+            (Size::Bytes(bytes), _) => Place::Pieces { pointer, pieces: vec![(0, bytes)], alignment: 1 },
+            (Size::Length(index), _) => Place::Length { pointer, bytes: operand(index)? },
+            (Size::Result | Size::Operand(_), None) => {
+                let mut pieces = Vec::new();
+                self.pieces(value, 0, &mut pieces);
+                Place::Pieces { pointer, pieces, alignment: 1 }
+            }
+            (Size::Result | Size::Operand(_), Some(mask)) => {
+                if llvm.type_kind(value) != type_kind::VECTOR {
+                    return None;
+                }
+                let bits = llvm.size_in_bits(self.layout, llvm.element_type(value));
+                let mut lanes = llvm.vector_length(value);
+                let mask = match mask {
+                    Mask::Signs(index) => LaneMask::Signs(operand(index)?),
+                    Mask::Bits => LaneMask::Bits(
+                        (0..llvm.arguments(at)).filter_map(operand).find(|&v| self.is_bits(v))?,
+                    ),
+                };
+                let at = match memory.form {
+                    Form::Vector => Elements::Vector(pointer),
+                    Form::Packed => Elements::Packed(pointer),
+                    Form::Pointers => Elements::Pointers(pointer),
+                    Form::Indices { index, scale } => {
+                        let index = operand(index)?;
+                        // Of the longer one, the upper part is not used.
+                        lanes = lanes.min(llvm.vector_length(llvm.type_of(index)));
+                        Elements::Indices { base: pointer, index, scale: operand(scale)? }
+                    }
+                };
+                if bits % 8 != 0 || lanes > 64 {
+                    return None;
+                }
+                Place::Elements { at, mask, bytes: bits / 8, lanes }
+            }
+        };
+        Some(Access { instruction: at, kind: memory.kind, place, mark: None })
+    }
+
+    fn is_bits(&self, value: Value) -> bool {
+        let llvm = self.llvm;
+        let of = llvm.type_of(value);
+        llvm.type_kind(of) == type_kind::VECTOR
+            && llvm.type_kind(llvm.element_type(of)) == type_kind::INTEGER
+            && llvm.integer_width(llvm.element_type(of)) == 1
+    }
+
+    /// The call copies what it passes by value.
+    fn by_value(&mut self, at: Value) {
+        if !self.plain || self.byval == 0 {
+            return;
+        }
+        for index in 0..self.llvm.arguments(at) {
+            let attribute = self.llvm.call_attribute(at, index + 1, self.byval);
+            if let (Some(attribute), Some(pointer)) = (attribute, self.llvm.operand(at, index))
+                && !self.is_unshared(pointer)
+                && !self.is_constant(pointer)
+            {
+                let mut pieces = Vec::new();
+                self.pieces(self.llvm.attribute_type(attribute), 0, &mut pieces);
+                let place = Place::Pieces { pointer, pieces, alignment: 1 };
+                self.found.accesses.push(Access { instruction: at, kind: Kind::Read, place, mark: None });
+            }
+        }
+    }
+
+    fn has_pointer(&self, call: Value) -> bool {
+        let is_pointer = |of: Type| match self.llvm.type_kind(of) {
+            type_kind::POINTER => true,
+            type_kind::VECTOR => self.llvm.type_kind(self.llvm.element_type(of)) == type_kind::POINTER,
+            _ => false,
+        };
+        let operands = (0..self.llvm.arguments(call)).filter_map(|index| self.llvm.operand(call, index));
+        operands.map(|operand| self.llvm.type_of(operand)).any(is_pointer)
+    }
+
+    /// Does the call access memory, as far as its attributes say?
+    fn has_effects(&self, call: Value) -> bool {
+        let llvm = self.llvm;
+        let function = llvm.called(call).and_then(|called| llvm.as_function(called));
+        let declared = function.and_then(|function| llvm.attribute_at(function, OF_FUNCTION, self.memory));
+        let attribute = llvm.call_attribute(call, OF_FUNCTION, self.memory).or(declared);
+        attribute.is_none_or(|attribute| llvm.attribute_value(attribute) != 0)
+    }
+
+    /// Is it in a constant? As ThreadSanitizer's pass has it, by the pointer or the array it is in.
+    fn is_constant(&self, pointer: Value) -> bool {
+        let llvm = self.llvm;
+        let base = match self.opcode(pointer) {
+            Some(opcode::GET_ELEMENT_POINTER) => llvm.operand(pointer, 0).unwrap_or(pointer),
+            _ => pointer,
+        };
+        llvm.as_global_variable(base).is_some_and(|global| llvm.is_constant_global(global) != 0)
+    }
+
+    /// Can nobody else have the address? Or is it one that means something else than memory of the program?
+    fn is_unshared(&mut self, pointer: Value) -> bool {
+        let llvm = self.llvm;
+        if llvm.pointer_address_space(llvm.type_of(pointer)) != 0 {
+            return true;
+        }
+        let local = pointers::local(pointer, |value| self.source(value));
+        let Some(local) = local else { return false };
+        if let Some(&escapes) = self.escaping.get(&local) {
+            return !escapes;
+        }
+        let escapes = pointers::escapes(local, |value| self.fates(value));
+        self.escaping.insert(local, escapes);
+        !escapes
+    }
+
+    fn opcode(&self, value: Value) -> Option<u32> {
+        let llvm = self.llvm;
+        match llvm.as_instruction(value) {
+            Some(instruction) => Some(llvm.opcode(instruction)),
+            None => llvm.as_constant_expression(value).map(|constant| llvm.constant_opcode(constant)),
+        }
+    }
+
+    fn source(&self, value: Value) -> Source<Value> {
+        let all = |range: std::ops::Range<u32>| {
+            Source::Others(range.filter_map(|index| self.llvm.operand(value, index)).collect())
+        };
+        match self.opcode(value) {
+            Some(opcode::ALLOCA) => Source::Local,
+            Some(opcode::GET_ELEMENT_POINTER | opcode::BIT_CAST | opcode::ADDRESS_SPACE_CAST) => all(0..1),
+            Some(opcode::SELECT) => all(1..3),
+            Some(opcode::PHI) => all(0..self.llvm.operands(value).try_into().unwrap_or(0)),
+            _ => Source::Unknown,
+        }
+    }
+
+    fn fates(&self, value: Value) -> Vec<Fate<Value>> {
+        let mut fates = Vec::new();
+        let mut next = self.llvm.first_use(value);
+        while let Some(at) = next {
+            fates.push(self.fate(value, self.llvm.user(at)));
+            next = self.llvm.next_use(at);
+        }
+        fates
+    }
+
+    /// What a user does with a pointer.
+    fn fate(&self, value: Value, user: Value) -> Fate<Value> {
+        let llvm = self.llvm;
+        let is_operand = |index| llvm.operand(user, index) == Some(value);
+        match self.opcode(user) {
+            Some(opcode::LOAD | opcode::COMPARE) => Fate::Used,
+            Some(opcode::STORE) if !is_operand(0) => Fate::Used,
+            Some(opcode::READ_MODIFY_WRITE) if !is_operand(1) => Fate::Used,
+            Some(opcode::COMPARE_EXCHANGE) if !is_operand(1) && !is_operand(2) => Fate::Used,
+            Some(
+                opcode::GET_ELEMENT_POINTER
+                | opcode::BIT_CAST
+                | opcode::ADDRESS_SPACE_CAST
+                | opcode::SELECT
+                | opcode::PHI,
+            ) => Fate::Becomes(user),
+            Some(opcode::CALL | opcode::INVOKE) => {
+                let given = (0..llvm.arguments(user)).filter(|&index| is_operand(index));
+                if given.into_iter().all(|index| self.is_only_used(user, index)) {
+                    Fate::Used
+                } else {
+                    Fate::Kept
+                }
+            }
+            _ => Fate::Kept,
+        }
+    }
+
+    /// Does the call promise not to keep this argument?
+    fn is_only_used(&self, call: Value, index: u32) -> bool {
+        let llvm = self.llvm;
+        let function = llvm.called(call).and_then(|called| llvm.as_function(called));
+        let attribute = |kind: u32| {
+            if kind == 0 {
+                return None;
+            }
+            let declared = function.and_then(|function| llvm.attribute_at(function, index + 1, kind));
+            llvm.call_attribute(call, index + 1, kind).or(declared)
+        };
+        // `captures(none)`, which is `nocapture` in older versions.
+        attribute(self.byval).is_some()
+            || attribute(self.nocapture).is_some()
+            || attribute(self.captures).is_some_and(|attribute| llvm.attribute_value(attribute) == 0)
+    }
+}

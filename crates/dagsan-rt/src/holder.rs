@@ -1,0 +1,147 @@
+//! Who is in the session: one thread at a time, and at last the one that ends the program.
+//!
+//! ```text
+//!   owner    with ─► [ HELD ] ─► with ─► [ HELD ] ─► …          the thread of the tasks, for a moment each
+//!   others   ·  (pass by)
+//!   the end  last ── waits ─────────────────────► [ HELD …      exit, abort, no memory: on any thread, and for good
+//! ```
+//!
+//! Whoever ends the program waits for the owner to leave, for some seconds at most: the owner may wait in turn for
+//! something that the ending thread has, such as the allocator that it was aborted in. Then nothing is reported, and
+//! that is said.
+
+use std::cell::{Cell, UnsafeCell};
+
+use crate::options::Options;
+use crate::session::Session;
+use crate::state::{ACTIVE, Thread, is_owner, this_thread};
+
+struct Holder(UnsafeCell<Option<Session>>);
+
+// SAFETY: only `start`, before there are threads, and the thread that has taken [`HELD`] look inside; and that thread
+// again, if it was cut off there, to read ([`Last::Interrupted`]).
+unsafe impl Sync for Holder {}
+
+static SESSION: Holder = Holder(UnsafeCell::new(None));
+
+/// The thread that is in the session: its owner, for a moment, or at last the one that ends the program, which never
+/// leaves it.
+static HELD: Thread = Thread::nobody();
+
+/// While it lives, this thread is in the session.
+struct Held(());
+
+impl Held {
+    #[inline]
+    fn take() -> Result<Held, usize> {
+        HELD.take().map(|()| Held(()))
+    }
+}
+
+impl Drop for Held {
+    #[inline]
+    fn drop(&mut self) {
+        HELD.leave();
+    }
+}
+
+thread_local! {
+    /// Is this thread inside of the runtime? What it allocates there is the runtime's own.
+    static INSIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// While it lives, what the thread allocates and frees is the runtime's own.
+pub struct Inside(());
+
+impl Inside {
+    /// None if the thread is inside already.
+    #[inline]
+    pub fn enter() -> Option<Inside> {
+        (!INSIDE.replace(true)).then(|| Inside(()))
+    }
+}
+
+impl Drop for Inside {
+    #[inline]
+    fn drop(&mut self) {
+        INSIDE.set(false);
+    }
+}
+
+/// Starts the session; to be called once, when the program starts.
+pub fn start(options: Options) {
+    let session = Session::new(options);
+    // SAFETY: the program has not started: there is one thread, and it is here.
+    unsafe { *SESSION.0.get() = Some(session) };
+}
+
+/// Does something with the session, if this thread owns it and is not inside of it already.
+#[inline]
+pub fn with<R>(action: impl FnOnce(&mut Session) -> R) -> Option<R> {
+    if !is_owner() {
+        return None;
+    }
+    with_inside(&Inside::enter()?, action)
+}
+
+/// The same, for a thread that is inside. Nothing is done any more when the program ends.
+pub fn with_inside<R>(_: &Inside, action: impl FnOnce(&mut Session) -> R) -> Option<R> {
+    if !is_owner() {
+        return None;
+    }
+    let _held = Held::take().ok()?;
+    // SAFETY: this thread has taken `HELD`, and gives it back below.
+    let session = unsafe { &mut *SESSION.0.get() };
+    let session = session.as_mut()?;
+    // What the runtime allocates may come from an allocator of the program's, which has hooks.
+    ACTIVE.set(false);
+    let result = action(session);
+    ACTIVE.set(session.active);
+    Some(result)
+}
+
+/// The session at the end of the program.
+pub enum Last {
+    /// It is this thread's for good: nothing is recorded any more.
+    Whole(&'static mut Session),
+    /// This thread was cut off inside of it, by an allocation that failed or an abort, and will not go on there. It can be
+    /// read, as it was between two steps.
+    Interrupted(&'static Session),
+    /// Another thread is inside, and does not leave.
+    Busy,
+}
+
+/// Tries until there is an answer, for five seconds at most.
+pub fn be_patient<T>(mut attempt: impl FnMut() -> Option<T>) -> Option<T> {
+    (0..50_000).find_map(|_| {
+        let answer = attempt();
+        if answer.is_none() {
+            let step = libc::timespec { tv_sec: 0, tv_nsec: 100_000 };
+            // SAFETY: a plain call.
+            unsafe { libc::nanosleep(&raw const step, std::ptr::null_mut()) };
+        }
+        answer
+    })
+}
+
+/// Takes the session from whatever thread has it, when that one leaves it, and keeps it: the program is at its end.
+pub fn last() -> Last {
+    // What the reporting thread allocates is the runtime's own from here on.
+    INSIDE.set(true);
+    let mine = be_patient(|| match HELD.take() {
+        Ok(()) => Some(true),
+        Err(holder) if holder == this_thread() => Some(false),
+        Err(_) => None,
+    });
+    ACTIVE.set(false);
+    // SAFETY: this thread has taken `HELD` just now, for good, if it is to write. If it had it before, whoever has a `&mut`
+    // is further out on this thread, and never comes back to it: who fails to allocate and who aborts ends
+    // the program after the report. Nobody writes any more.
+    unsafe {
+        match mine {
+            Some(true) => (*SESSION.0.get()).as_mut().map_or(Last::Busy, Last::Whole),
+            Some(false) => (*SESSION.0.get()).as_ref().map_or(Last::Busy, Last::Interrupted),
+            None => Last::Busy,
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Which atomic operations take a lock, and which give it back.
+//!
+//! Locks are recognised by what they do, so that those of any crate are. What is not certainly a lock is an atomic, whose order is
+//! that of the run:
+//!
+//! ```text
+//!   taken        a compare-exchange from 0, with acquire order. It would have failed had somebody held the lock, which is what
+//!                makes it one: a swap, or an addition, succeeds in any case
+//!   given back   0 again, by the same task, with release order                             it was held exclusively
+//!                or less by what was added: others may have added to it meanwhile          it was held by readers, who count
+//!   changed      another amount is added or subtracted, by the task that holds it
+//!                with release order: a writer becomes a reader     (downgrade)
+//!                with acquire order: a reader becomes a writer     (upgrade)
+//!   published    stored, with release order, as something else: it was claimed, and no lock
+//! ```
+//!
+//! That is what the mutexes and read-write locks of the standard library and of parking_lot do. A writer of the standard
+//! library's read-write lock subtracts, too: a number of ones, more than there can be readers. Whether the first section of a word is
+//! a reader's shows only at its end; later ones of the same amount are known for what they are.
+//!
+//! A lock whose memory is gone, or that another task has given back, is not held any more.
+
+use dagsan_core::{LockId, TaskId};
+
+/// How an operation changed a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// A store, or a swap.
+    Exchange,
+    /// A compare-exchange that succeeded.
+    CompareExchange,
+    /// An addition, a subtraction.
+    Arithmetic,
+    /// Something else.
+    Other,
+}
+
+/// A word that a task has taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Held {
+    pub(super) task: TaskId,
+    pub(super) address: usize,
+    pub(super) lock: LockId,
+    /// Its value since.
+    pub(super) taken: u64,
+}
+
+/// What a release of a word that its task holds means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum GivenBack {
+    /// The lock is free again.
+    ByWriter,
+    /// One reader less.
+    ByReader,
+    /// The task holds it in another way.
+    Changed,
+    /// It was no lock.
+    Published,
+}
+
+impl Held {
+    /// The holder has changed the word, with acquire or release order.
+    pub(super) fn after(&self, change: Change, new: u64, bytes: usize) -> GivenBack {
+        let amount = self.taken.wrapping_sub(new) & ones(bytes);
+        match change {
+            Change::Arithmetic if amount == self.taken && !is_writers(amount) => GivenBack::ByReader,
+            _ if new == 0 => GivenBack::ByWriter,
+            Change::Arithmetic => GivenBack::Changed,
+            _ => GivenBack::Published,
+        }
+    }
+}
+
+fn ones(bytes: usize) -> u64 {
+    if bytes >= 8 { u64::MAX } else { (1 << (8 * bytes)) - 1 }
+}
+
+/// Ones only, and more of them than anybody counts to.
+fn is_writers(amount: u64) -> bool {
+    amount.wrapping_add(1).is_power_of_two() && amount >= 1 << 16
+}
+
+/// The locks that tasks hold.
+#[derive(Debug)]
+pub(super) struct LockWords {
+    held: Vec<Held>,
+    next: LockId,
+    /// Locks that are not held any more by tasks that do not run now: to be told when they do.
+    pub(super) lost: Vec<(TaskId, LockId)>,
+}
+
+impl LockWords {
+    /// Numbers locks from `next` on.
+    pub(super) fn new(next: LockId) -> LockWords {
+        LockWords { held: Vec::new(), next, lost: Vec::new() }
+    }
+
+    pub(super) fn new_lock(&mut self) -> LockId {
+        self.next = LockId(self.next.0 + 1);
+        LockId(self.next.0 - 1)
+    }
+
+    pub(super) fn is_held(&self, address: usize) -> bool {
+        self.held.iter().any(|held| held.address == address)
+    }
+
+    pub(super) fn take(&mut self, held: Held) {
+        self.held.push(held);
+    }
+
+    /// The word at an address, if `task` holds it.
+    pub(super) fn held_by(&mut self, task: TaskId, address: usize) -> Option<&mut Held> {
+        self.held.iter_mut().find(|held| held.task == task && held.address == address)
+    }
+
+    /// Nobody holds the word any more; who did.
+    pub(super) fn give_back(&mut self, address: usize) -> Option<Held> {
+        let at = self.held.iter().position(|held| held.address == address)?;
+        Some(self.held.swap_remove(at))
+    }
+
+    /// The memory is gone: the locks in it, and who held them.
+    pub(super) fn forget(&mut self, range: &std::ops::Range<usize>) -> Vec<Held> {
+        self.held.extract_if(.., |held| range.contains(&held.address)).collect()
+    }
+
+    /// The task has ended; what it holds it will not give back.
+    pub(super) fn task_ended(&mut self, task: TaskId) {
+        self.held.retain(|held| held.task != task);
+        self.lost.retain(|(by, _)| *by != task);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(taken: u64, change: Change, new: u64) -> GivenBack {
+        Held { task: TaskId(1), address: 64, lock: LockId(1), taken }.after(change, new, 4)
+    }
+
+    #[test]
+    fn writers_give_back_all_and_readers_what_they_added() {
+        use Change::*;
+        use GivenBack::*;
+        assert_eq!(after(1, Exchange, 0), ByWriter);
+        assert_eq!(after(8, CompareExchange, 0), ByWriter);
+        assert_eq!(after(1, Other, 0), ByWriter);
+        assert_eq!(after(1, Arithmetic, 0), ByReader);
+        assert_eq!(after(100, Arithmetic, 0), ByReader, "a counter is no writer's lock");
+        assert_eq!(after(0x3fff_ffff, Arithmetic, 0), ByWriter, "the standard library's");
+        assert_eq!(after(0x3fff_ffff, Arithmetic, 1), Changed, "downgrade");
+        assert_eq!(after(8, Arithmetic, 16), Changed, "parking_lot's downgrade");
+        assert_eq!(after(0b1_0100, Arithmetic, 0b1000), Changed, "its upgrade");
+        assert_eq!(after(1, Exchange, 2), Published);
+        assert_eq!(after(1, CompareExchange, 3), Published);
+    }
+
+    #[test]
+    fn a_lock_is_held_by_one_task_as_long_as_it_is_there() {
+        let mut locks = LockWords::new(LockId(1));
+        let held = Held { task: TaskId(1), address: 64, lock: locks.new_lock(), taken: 1 };
+        locks.take(held);
+        let other = locks.new_lock();
+        locks.take(Held { task: TaskId(2), address: 128, lock: other, taken: 1 });
+        assert!(locks.held_by(TaskId(1), 64).is_some() && locks.held_by(TaskId(2), 64).is_none());
+        assert_eq!(locks.forget(&(0..128)), [held]);
+        assert!(!locks.is_held(64) && locks.is_held(128));
+        assert_eq!(locks.give_back(128).map(|held| held.lock), Some(LockId(2)));
+    }
+}

@@ -1,0 +1,437 @@
+//! What atomic operations say about order: locks, and releases that an acquire sees.
+//!
+//! ```text
+//!   sync     an operation comes by here: an access, perhaps an acquire or a release, perhaps of a lock
+//!   words    what is known of each word
+//!   locks    which operations take a lock, and which give it back
+//!   fences   fences
+//!   once     words that code without hooks changes
+//!   workers  locks that are no words
+//! ```
+//!
+//! **Accesses.** An atomic access never races with another one, and does with a plain one: atomic operations are
+//! accesses of their own kind.
+//!
+//! **Locks.** Accesses under a common lock, held exclusively by one of the two at least, exclude each other; sections that
+//! depend on each other come in the order of the run, and others in none (`dagsan_core`, sections).
+//!
+//! **Release and acquire.** Every other acquire comes after the releases that it sees: `Arc` counts, flags, channels.
+//! This is the order of the run at hand, and the verdict says so. A store begins a new release sequence; a
+//! read-modify-write continues the one it finds.
+
+mod fences;
+mod locks;
+mod once;
+mod words;
+mod workers;
+
+use std::ops::Range;
+
+use dagsan_core::{AccessKind, Bytes, Event, Location, LockId, LockMode, Run, Span, TaskId};
+use rustc_hash::FxHashSet;
+
+use crate::log::Outbox;
+use crate::options::Hygiene;
+use crate::peek::peek;
+use crate::session::Session;
+use crate::sites::{Origin, Sites};
+use crate::uses::Use;
+use fences::Fences;
+pub use locks::Change;
+use locks::{GivenBack, Held, LockWords};
+use once::Watch;
+use words::{Releasers, Words};
+use workers::{ISOLATED, Seats};
+
+/// The memory order of an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Order {
+    pub acquire: bool,
+    pub release: bool,
+}
+
+impl Order {
+    const ACQUIRE: Order = Order { acquire: true, release: false };
+
+    /// From the number that the compiler passes: relaxed, consume, acquire, release, both, sequentially consistent.
+    pub fn from_abi(order: i32) -> Order {
+        Order { acquire: matches!(order, 1 | 2 | 4 | 5), release: matches!(order, 3..=5) }
+    }
+}
+
+/// What an operation did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Done {
+    /// It saw a value.
+    Load { value: u64 },
+    /// It wrote one.
+    Store { new: u64 },
+    /// It saw one and wrote another.
+    Update { old: u64, new: u64, change: Change },
+}
+
+/// An atomic access.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Access {
+    address: usize,
+    bytes: usize,
+    kind: AccessKind,
+    uses: Use,
+}
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub struct Sync {
+    hygiene: Hygiene,
+    words: Words,
+    locks: LockWords,
+    fences: Fences,
+    watch: Watch,
+    seats: Seats,
+    /// The atomic accesses of the running strand.
+    accesses: Vec<(Access, Origin)>,
+    known: FxHashSet<Access>,
+    /// How many acquires of atomics have brought something new.
+    acquired: u64,
+}
+
+impl Sync {
+    pub fn new(hygiene: Hygiene) -> Sync {
+        Sync {
+            hygiene,
+            words: Words::default(),
+            locks: LockWords::new(LockId(ISOLATED.0 + 1)),
+            fences: Fences::default(),
+            watch: Watch::new(),
+            seats: Seats::new(),
+            accesses: Vec::new(),
+            known: FxHashSet::default(),
+            acquired: 0,
+        }
+    }
+
+    /// How many acquires of atomics have brought something new, if the engine tells.
+    pub fn acquired(&self) -> u64 {
+        self.acquired
+    }
+
+    /// Has the running strand accessed something atomically?
+    #[inline]
+    pub fn has_accesses(&self) -> bool {
+        !self.accesses.is_empty()
+    }
+
+    /// Takes the atomic accesses of the running strand to `outbox`, without the bytes that `drop` picks of a line.
+    pub fn take<F: FnMut(&[Span])>(
+        &mut self,
+        sites: &mut Sites,
+        outbox: &mut Outbox<F>,
+        drop: impl Fn(u64) -> u64,
+    ) {
+        self.known.clear();
+        for (access, origin) in self.accesses.drain(..) {
+            let Ok(bytes) = Bytes::new(access.address as u64, access.bytes as u64) else { continue };
+            let site = sites.number_of_atomic(origin, access.uses);
+            for (line, mask) in bytes.lines() {
+                let at = Location { line, mask: mask & !drop(line) };
+                outbox.push(Run { at, kind: access.kind, site, atomic: true });
+            }
+        }
+    }
+
+    /// All that was precedes all that comes.
+    pub fn forget(&mut self) {
+        let locks = &self.locks;
+        self.words.quiesce(|address| locks.is_held(address));
+        self.fences.quiesce();
+        self.watch.clear();
+    }
+
+    /// The task has ended.
+    #[inline]
+    pub fn task_ended(&mut self, task: TaskId) {
+        self.locks.task_ended(task);
+        if let Some(fence) = self.fences.task_ended(task) {
+            self.words.objects.drop_object(fence);
+        }
+        if !self.seats.is_empty() {
+            self.seats.retain(|(by, _)| *by != task);
+        }
+        if !self.watch.is_empty() {
+            self.watch.task_ended(task);
+        }
+    }
+}
+
+impl Session {
+    /// The running task has performed an atomic operation.
+    pub fn atomic(&mut self, address: usize, bytes: usize, done: Done, order: Order, frame: usize) {
+        if self.stopped.is_some() {
+            return;
+        }
+        let task = self.tasks.current();
+        let (kind, value) = match done {
+            Done::Load { value } => (AccessKind::Read, value),
+            Done::Store { new } | Done::Update { new, .. } => (AccessKind::Write, new),
+        };
+        if !matches!(done, Done::Store { .. }) {
+            self.acquire(address, order, task);
+        }
+        let uses = Use::of(done, self.sync.words.get_mut(address).map(|word| word.last));
+        let access = Access { address, bytes, kind, uses };
+        let is_new = self.sync.known.insert(access);
+        if is_new {
+            let origin = self.origin_of_call(frame);
+            self.sync.accesses.push((access, origin));
+        }
+        let is_locks = self.lock_operation(address, bytes, done, order, task);
+        self.sync.words.entry(address, bytes, value).last = value;
+        if is_locks {
+            return;
+        }
+        match done {
+            Done::Load { .. } => {
+                if order.acquire && is_new && self.sync.hygiene.once {
+                    self.sync.watch.loaded(task, address, bytes, value);
+                }
+            }
+            Done::Store { .. } | Done::Update { .. } => {
+                let update = matches!(done, Done::Update { .. });
+                if order.release {
+                    self.release(address, update, task);
+                } else {
+                    self.store(address, update, task);
+                }
+            }
+        }
+    }
+
+    /// The running task sees what others have released.
+    fn acquire(&mut self, address: usize, order: Order, task: TaskId) {
+        let Some(word) = self.sync.words.get_mut(address) else { return };
+        if !self.sync.hygiene.atomics || !word.has_news_for(task) {
+            return;
+        }
+        if !order.acquire {
+            self.sync.fences.load(task, address);
+            return;
+        }
+        word.acquired = Some(task);
+        let released = word.released.map(|_| word.sync);
+        let fences = word.fences.iter().filter(|(by, _)| *by != task).map(|(_, fence)| *fence);
+        let objects: Vec<_> = released.into_iter().chain(fences).collect();
+        self.uses.atomics = true;
+        for sync in objects {
+            let before = self.stream.consumer().acquired();
+            self.event(Event::Acquire { task, sync });
+            let after = self.stream.consumer().acquired();
+            self.sync.acquired += after.zip(before).map_or(1, |(after, before)| after - before);
+        }
+    }
+
+    fn release(&mut self, address: usize, update: bool, task: TaskId) {
+        if !self.sync.hygiene.atomics {
+            return;
+        }
+        // What a fence has released this releases too.
+        self.sync.words.pass_on(address, update, None);
+        let Some(word) = self.sync.words.get_mut(address) else { return };
+        let keep = update && word.released.is_some();
+        word.released = match word.released {
+            Some(by) if keep && by != Releasers::One(task) => Some(Releasers::Several),
+            _ => Some(Releasers::One(task)),
+        };
+        word.acquired = None;
+        let sync = word.sync;
+        self.event(Event::Release { task, sync, keep });
+    }
+
+    /// A store, or an update, that releases nothing by itself: what it passes on is that of the latest fence. A store ends what
+    /// was released before.
+    fn store(&mut self, address: usize, update: bool, task: TaskId) {
+        let sync = &mut self.sync;
+        let fence = sync.fences.latest(task).filter(|_| sync.hygiene.atomics);
+        if !update && let Some(word) = sync.words.get_mut(address) {
+            word.released = None;
+        }
+        sync.words.pass_on(address, update, fence.map(|fence| (task, fence)));
+    }
+
+    /// Takes a lock, gives it back, or changes how it is held, if that is what the operation does. If it is one of a lock that
+    /// stays one, it orders nothing by itself.
+    fn lock_operation(
+        &mut self,
+        address: usize,
+        bytes: usize,
+        done: Done,
+        order: Order,
+        task: TaskId,
+    ) -> bool {
+        if !self.sync.hygiene.locks {
+            return false;
+        }
+        let (old, new, change) = match done {
+            Done::Load { .. } => return false,
+            Done::Store { new } => (None, new, Change::Exchange),
+            Done::Update { old, new, change } => (Some(old), new, change),
+        };
+        if let Some(held) = self.sync.locks.held_by(task, address).copied() {
+            return (order.release || order.acquire) && self.held_word(held, bytes, new, change, order);
+        }
+        if order.release && new == 0 && self.sync.locks.is_held(address) {
+            // Somebody else gives it back: it was passed on, and so is what was done under it, as a release.
+            self.lose(address);
+            return false;
+        }
+        if old == Some(0) && new != 0 && change == Change::CompareExchange && order.acquire {
+            // If it was held, code without hooks has given it back.
+            self.lose(address);
+            self.take_lock(address, bytes, new, task);
+        }
+        false
+    }
+
+    fn take_lock(&mut self, address: usize, bytes: usize, taken: u64, task: TaskId) {
+        let Sync { words, locks, .. } = &mut self.sync;
+        let word = words.entry(address, bytes, taken);
+        let lock = *word.lock.get_or_insert_with(|| locks.new_lock());
+        let mode = if word.reader == Some(taken) { LockMode::Shared } else { LockMode::Exclusive };
+        locks.take(Held { task, address, lock, taken });
+        self.event(Event::Lock { task, lock, mode });
+    }
+
+    /// The running task has changed a word that it holds. Does it stay a lock?
+    fn held_word(&mut self, held: Held, bytes: usize, new: u64, change: Change, order: Order) -> bool {
+        let Held { task, address, lock, taken } = held;
+        let given_back = held.after(change, new, bytes);
+        match given_back {
+            GivenBack::Changed => {
+                if !order.release {
+                    // What it did so far, it did as a reader.
+                    self.set_lock_mode(task, lock, LockMode::Shared);
+                }
+                self.deliver();
+                let mode = if order.release { LockMode::Shared } else { LockMode::Exclusive };
+                self.set_lock_mode(task, lock, mode);
+                if let Some(held) = self.sync.locks.held_by(task, address) {
+                    held.taken = new;
+                }
+                return true;
+            }
+            // Only the standard library's own code, without hooks, waits for a lock.
+            _ if !order.release => return false,
+            GivenBack::ByReader => {
+                self.set_lock_mode(task, lock, LockMode::Shared);
+                if let Some(word) = self.sync.words.get_mut(address) {
+                    word.reader = Some(taken);
+                }
+            }
+            GivenBack::ByWriter | GivenBack::Published => {}
+        }
+        self.sync.locks.give_back(address);
+        self.event(Event::Unlock { task, lock });
+        let is_lock = given_back != GivenBack::Published;
+        self.uses.locks |= is_lock;
+        if is_lock && let Some(word) = self.sync.words.get_mut(address) {
+            word.released = None;
+            self.sync.words.pass_on(address, false, None);
+        }
+        is_lock
+    }
+
+    fn set_lock_mode(&mut self, task: TaskId, lock: LockId, mode: LockMode) {
+        if let Err(error) = self.stream.set_lock_mode(task, lock, mode) {
+            self.stop(&error);
+        }
+    }
+
+    /// Whoever holds the word at an address does so no longer.
+    fn lose(&mut self, address: usize) {
+        if let Some(Held { task, lock, .. }) = self.sync.locks.give_back(address) {
+            self.lost(task, lock);
+        }
+    }
+
+    fn lost(&mut self, task: TaskId, lock: LockId) {
+        if task == self.tasks.current() {
+            self.event(Event::Unlock { task, lock });
+        } else {
+            self.sync.locks.lost.push((task, lock));
+        }
+    }
+
+    /// The running task is another one now. Locks that it has lost meanwhile it gives back.
+    #[inline]
+    pub fn give_back_lost(&mut self) {
+        if self.sync.locks.lost.is_empty() {
+            return;
+        }
+        let current = self.tasks.current();
+        let lost: Vec<_> = self.sync.locks.lost.extract_if(.., |(task, _)| *task == current).collect();
+        for (task, lock) in lost {
+            self.event(Event::Unlock { task, lock });
+        }
+    }
+
+    /// What is at these addresses will be other memory: other words, and other locks.
+    #[inline]
+    pub fn forget_words(&mut self, range: Range<usize>) {
+        if self.sync.words.forget(&range) {
+            self.sync.watch.forget(&range);
+            for Held { task, lock, .. } in self.sync.locks.forget(&range) {
+                self.lost(task, lock);
+            }
+        }
+    }
+
+    /// The running task has come by a fence.
+    pub fn fence(&mut self, order: Order) {
+        if self.stopped.is_some() {
+            return;
+        }
+        let task = self.tasks.current();
+        if order.acquire {
+            for address in self.sync.fences.take_loaded(task) {
+                self.acquire(address, Order::ACQUIRE, task);
+            }
+        }
+        if order.release && self.sync.hygiene.atomics {
+            let (fences, objects) = (&mut self.sync.fences, &mut self.sync.words.objects);
+            let sync = match fences.latest(task) {
+                Some(latest) if !objects.is_held(latest) => latest,
+                Some(latest) => {
+                    objects.drop_object(latest);
+                    objects.new_object()
+                }
+                None => objects.new_object(),
+            };
+            fences.release(task, sync);
+            self.event(Event::Release { task, sync, keep: false });
+        }
+    }
+
+    /// The running strand is about to end: what code without hooks has done to the words it has loaded counts as
+    /// released.
+    #[inline]
+    pub fn release_changed(&mut self) {
+        if !self.sync.watch.is_empty() {
+            self.look_at_watched();
+        }
+    }
+
+    #[cold]
+    fn look_at_watched(&mut self) {
+        let task = self.tasks.current();
+        for watched in self.sync.watch.take(task) {
+            let Some(word) = self.sync.words.get_mut(watched.address) else { continue };
+            // One that cannot be looked at is gone.
+            let Some(value) = peek(watched.address, word.bytes, &self.image) else { continue };
+            let changed = (value != word.last).then_some(value);
+            self.sync.watch.looked_at(watched, changed);
+            if changed.is_some() {
+                (word.last, word.released) = (value, None);
+                self.release(watched.address, false, task);
+            }
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! The words that atomic operations use: what was seen of each, and who has released it.
+//!
+//! A word is one as long as its memory is: what is freed, or was on the stack of a task that has ended, is forgotten, and what
+//! comes to the same address is another word, another lock, another object.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use dagsan_core::{LockId, SyncId, TaskId};
+
+/// What is known about a word.
+#[derive(Debug, Clone)]
+pub(super) struct Word {
+    pub(super) bytes: usize,
+    /// The value that was seen or written last.
+    pub(super) last: u64,
+    pub(super) lock: Option<LockId>,
+    /// What readers add to it, if it was seen to be a lock for reading.
+    pub(super) reader: Option<u64>,
+    pub(super) sync: SyncId,
+    /// Who has released it since its last store that was none.
+    pub(super) released: Option<Releasers>,
+    /// Who has acquired it last, after the latest release.
+    pub(super) acquired: Option<TaskId>,
+    /// The fences whose releases it passes on, and whose they are.
+    pub(super) fences: Vec<(TaskId, SyncId)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Releasers {
+    One(TaskId),
+    Several,
+}
+
+impl Word {
+    /// Is there a release that `task` has not heard of?
+    pub(super) fn has_news_for(&self, task: TaskId) -> bool {
+        let own = self.released.is_some_and(|by| by != Releasers::One(task));
+        (own || self.fences.iter().any(|(by, _)| *by != task)) && self.acquired != Some(task)
+    }
+}
+
+/// See the module's documentation.
+#[derive(Debug, Default)]
+pub(super) struct Words {
+    words: BTreeMap<usize, Word>,
+    pub(super) objects: Objects,
+}
+
+impl Words {
+    pub(super) fn get_mut(&mut self, address: usize) -> Option<&mut Word> {
+        self.words.get_mut(&address)
+    }
+
+    /// The word at an address, which is new if it is not known.
+    pub(super) fn entry(&mut self, address: usize, bytes: usize, value: u64) -> &mut Word {
+        self.words.entry(address).or_insert_with(|| Word {
+            bytes,
+            last: value,
+            lock: None,
+            reader: None,
+            sync: self.objects.new_object(),
+            released: None,
+            acquired: None,
+            fences: Vec::new(),
+        })
+    }
+
+    /// What is at these addresses will be other memory. Were there words?
+    pub(super) fn forget(&mut self, range: &Range<usize>) -> bool {
+        let mut any = false;
+        while let Some((&address, _)) = self.words.range(range.clone()).next() {
+            any = true;
+            if let Some(word) = self.words.remove(&address) {
+                self.objects.drop_object(word.sync);
+                word.fences.iter().for_each(|&(_, fence)| self.objects.let_go(fence));
+            }
+        }
+        any
+    }
+
+    /// All that was precedes all that comes: only locks that are held are still of interest.
+    pub(super) fn quiesce(&mut self, held: impl Fn(usize) -> bool) {
+        self.words.retain(|address, _| held(*address));
+        self.objects = Objects::default();
+        for word in self.words.values_mut() {
+            (word.released, word.acquired) = (None, None);
+            word.fences.clear();
+            word.sync = self.objects.new_object();
+        }
+    }
+
+    /// Passes on what a fence of `task` has released; with `keep` besides what others have.
+    pub(super) fn pass_on(&mut self, address: usize, keep: bool, fence: Option<(TaskId, SyncId)>) {
+        let Some(word) = self.words.get_mut(&address) else { return };
+        if !keep {
+            word.fences.drain(..).for_each(|(_, fence)| self.objects.let_go(fence));
+        }
+        if let Some(fence) = fence
+            && !word.fences.contains(&fence)
+        {
+            word.fences.push(fence);
+            word.acquired = None;
+            self.objects.hold(fence.1);
+        }
+    }
+}
+
+/// The numbers of synchronisation objects: those of words, one each, and those of fences, which words refer to. Numbers of objects
+/// that are gone are used again: the first release of the new one starts anew, and nobody acquires it before.
+#[derive(Debug, Default)]
+pub(super) struct Objects {
+    /// How many words refer to each, and whether its owner does.
+    uses: Vec<u32>,
+    spare: Vec<SyncId>,
+}
+
+impl Objects {
+    /// A number that nobody has; the caller is its owner.
+    pub(super) fn new_object(&mut self) -> SyncId {
+        let object = self.spare.pop().unwrap_or_else(|| {
+            self.uses.push(0);
+            SyncId((self.uses.len() - 1) as u32)
+        });
+        self.uses[object.index()] = 1;
+        object
+    }
+
+    /// One more refers to it.
+    fn hold(&mut self, object: SyncId) {
+        self.uses[object.index()] += 1;
+    }
+
+    /// Does anybody but its owner refer to it?
+    pub(super) fn is_held(&self, object: SyncId) -> bool {
+        self.uses[object.index()] > 1
+    }
+
+    /// One less refers to it.
+    fn let_go(&mut self, object: SyncId) {
+        self.uses[object.index()] -= 1;
+        if self.uses[object.index()] == 0 {
+            self.spare.push(object);
+        }
+    }
+
+    /// Its owner has no use for it any more.
+    pub(super) fn drop_object(&mut self, object: SyncId) {
+        self.let_go(object);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_words_that_are_gone_are_used_again() {
+        let mut words = Words::default();
+        for block in 0..1000 {
+            (0..4).for_each(|word| _ = words.entry(0x1000 + block * 64 + word * 8, 8, 0));
+            let start = 0x1000 + block * 64;
+            assert!(words.forget(&(start..start + 64)));
+        }
+        assert_eq!((words.words.len(), words.objects.uses.len()), (0, 4));
+        // Only what is in the range goes.
+        (0..4).for_each(|word| _ = words.entry(word * 8, 8, 0));
+        words.forget(&(8..24));
+        assert!(words.words.keys().eq(&[0, 24]));
+        assert!(!words.forget(&(1..24)));
+    }
+
+    #[test]
+    fn a_fence_lasts_as_long_as_a_word_passes_it_on() {
+        let (mut words, task) = (Words::default(), TaskId(3));
+        words.entry(0, 8, 0);
+        words.entry(8, 8, 0);
+        let fence = words.objects.new_object();
+        assert!(!words.objects.is_held(fence));
+        words.pass_on(0, true, Some((task, fence)));
+        words.pass_on(8, false, Some((task, fence)));
+        words.objects.drop_object(fence);
+        assert!(words.words[&0].has_news_for(TaskId(4)) && !words.words[&0].has_news_for(task));
+        words.pass_on(0, true, None);
+        assert_eq!(words.objects.uses[fence.index()], 2);
+        words.pass_on(0, false, None);
+        words.forget(&(8..9));
+        assert!(words.objects.spare.contains(&fence));
+    }
+}

@@ -1,0 +1,66 @@
+//! Which atomic operations make what comes after them depend on the schedule, though they do not race.
+//!
+//! Two parallel operations on a word come in some order. If one of them looks at the value and the other changes it, or if
+//! both store other values, the order shows. Two `fetch_add`s whose results nobody looks at commute, and it does not. Whether
+//! the result is looked at is known to the compiler only: DagSan's own pass says so before the operation. Without it, it
+//! may be.
+
+use crate::state::{ACTIVE, Flag, is_owner};
+use crate::sync::{Change, Done};
+
+/// How an atomic operation lets the order of operations show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Use {
+    /// Not at all.
+    #[default]
+    None,
+    /// It stores another value than was there.
+    Sets,
+    /// The program may look at the value that it saw.
+    PerhapsValue,
+    /// The program looks at the value that it saw.
+    Value,
+}
+
+impl Use {
+    /// That of an operation on a word which had the value `before`, if that is known.
+    pub fn of(done: Done, before: Option<u64>) -> Use {
+        let announced = IS_USED.get();
+        IS_USED.set(false);
+        match done {
+            Done::Load { .. } => Use::Value,
+            Done::Store { new } if before == Some(new) => Use::None,
+            Done::Store { .. } => Use::Sets,
+            // Whether it was done is a value too.
+            Done::Update { change: Change::CompareExchange, .. } => Use::Value,
+            Done::Update { .. } if announced => Use::Value,
+            Done::Update { .. } if cfg!(feature = "pass") => Use::None,
+            Done::Update { .. } => Use::PerhapsValue,
+        }
+    }
+}
+
+/// Will the value of the next read-modify-write be used?
+static IS_USED: Flag = Flag::new();
+
+/// The value of the atomic read-modify-write that comes next is used. Where nobody would hear of that operation, nobody
+/// need hear of this.
+#[unsafe(no_mangle)]
+pub extern "C" fn __dagsan_uses_value() {
+    if ACTIVE.get() && is_owner() {
+        IS_USED.set(true);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_of_the_same_value_does_not_show() {
+        assert_eq!(Use::of(Done::Load { value: 1 }, None), Use::Value);
+        assert_eq!(Use::of(Done::Store { new: 1 }, Some(1)), Use::None);
+        assert_eq!(Use::of(Done::Store { new: 1 }, Some(0)), Use::Sets);
+        assert_eq!(Use::of(Done::Store { new: 1 }, None), Use::Sets);
+    }
+}

@@ -1,0 +1,590 @@
+//! Which words are locks, and for how long: on the stack, in blocks that are freed, counters, guards that change.
+
+use std::hint::black_box;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, fence};
+use std::sync::{Mutex, OnceLock, PoisonError, RwLock, RwLockWriteGuard};
+
+use dagsan_task::finish;
+
+use crate::Point;
+use crate::shared::{Shared, load, spawn, store};
+
+pub const POINTS: &[Point] = points![
+    words_mutex_on_the_stack,
+    words_mutex_around,
+    words_flag_on_the_stack,
+    words_flag_around,
+    words_mutex_in_a_future,
+    words_mutex_in_a_box,
+    words_mutex_of_the_body,
+    words_counter,
+    words_counter_by_one,
+    words_swap,
+    words_swap_of_two,
+    words_claimed_and_published,
+    words_claimed_and_not_published,
+    words_counter_by_updates,
+    words_downgraded,
+    words_downgraded_reads,
+    words_parking_lot_downgraded,
+    words_parking_lot_upgraded,
+    words_parking_lot_upgraded_writes,
+    words_parking_lot_upgraded_and_back,
+    words_given_back_by_another,
+    words_many_once_locks,
+    words_many_once_locks_unsynchronised,
+    words_many_flags,
+    words_once_with_locks_inside,
+    words_fence_before_a_task,
+    words_fence_before_a_lock,
+    words_fence_too_early,
+    words_fence_of_another,
+    words_many_fenced_loads,
+];
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A mutex each, at the same address one after the other.
+// expect: race write/write on 8 bytes of stack by 1/2
+fn words_mutex_on_the_stack() {
+    let data = Shared::new(0u64);
+    finish(|scope| {
+        for value in 1..3 {
+            let data = &data;
+            spawn!(scope,
+                let own = Mutex::new(0u64);
+                let mut guard = lock(black_box(&own));
+                *guard += 1;
+                store!(data, value); // race (1) race (2)
+            );
+        }
+    });
+}
+
+// expect: race-free, up to locks
+fn words_mutex_around() {
+    let (data, shared) = (Shared::new(0u64), Mutex::new(()));
+    finish(|scope| {
+        for value in 1..3 {
+            let (data, shared) = (&data, &shared);
+            spawn!(scope,
+                let _guard = lock(black_box(shared));
+                store!(data, value);
+            );
+        }
+    });
+}
+
+// expect: race write/write on 8 bytes of stack by 1/2
+fn words_flag_on_the_stack() {
+    let data = Shared::new(0u64);
+    finish(|scope| {
+        for value in 1..3 {
+            let data = &data;
+            spawn!(scope,
+                let own = AtomicBool::new(false);
+                let own = black_box(&own);
+                own.load(Acquire);
+                store!(data, value); // race (1) race (2)
+                own.store(true, Release);
+            );
+        }
+    });
+}
+
+// expect: race-free, up to atomics
+fn words_flag_around() {
+    let (data, flag) = (Shared::new(0u64), AtomicBool::new(false));
+    finish(|scope| {
+        for value in 1..3 {
+            let (data, flag) = (&data, &flag);
+            spawn!(scope,
+                black_box(flag).load(Acquire);
+                store!(data, value);
+                flag.store(true, Release);
+            );
+        }
+    });
+}
+
+/// On stacks of their own, which are used again.
+// expect: race write/write on 8 bytes of stack by 1/2
+fn words_mutex_in_a_future() {
+    let data = Shared::new(0u64);
+    finish(|scope| {
+        let data = &data;
+        let start = |value| {
+            scope.future(move |_| {
+                let own = Mutex::new(());
+                let guard = lock(black_box(&own));
+                store!(data, value); // race (1) race (2)
+                drop(guard);
+                black_box(());
+            })
+        };
+        // The last drop of a handle would be an order.
+        std::mem::forget((start(1), start(2)));
+    });
+}
+
+// expect: race write/write on 8 bytes of stack by 1/2
+fn words_mutex_in_a_box() {
+    let data = Shared::new(0u64);
+    finish(|scope| {
+        for value in 1..3 {
+            let data = &data;
+            spawn!(scope,
+                let own = black_box(Box::new(Mutex::new(())));
+                let guard = lock(&own);
+                store!(data, value); // race (1) race (2)
+                drop(guard);
+            );
+        }
+    });
+}
+
+/// The body of the scope and a task, each with a mutex of its own.
+// expect: race write/write on 8 bytes of stack by 1/0
+fn words_mutex_of_the_body() {
+    #[inline(never)]
+    fn own(data: &Shared<u64>, value: u64) {
+        let own = Mutex::new(());
+        let guard = lock(black_box(&own));
+        store!(data, value); // race (1) race (2)
+        drop(guard);
+        black_box(());
+    }
+    let data = Shared::new(0u64);
+    finish(|scope| {
+        let data = &data;
+        spawn!(scope, own(data, 1));
+        own(data, 2);
+    });
+}
+
+/// Adding and subtracting excludes nobody; the order is that of the run.
+// expect: race-free, up to atomics
+// expect atomics=0: race
+fn words_counter() {
+    let (data, count) = (Shared::new(0u64), AtomicU64::new(0));
+    finish(|scope| {
+        for value in 1..3 {
+            let (data, count) = (&data, &count);
+            spawn!(scope,
+                count.fetch_add(100, SeqCst);
+                store!(data, value);
+                count.fetch_sub(100, SeqCst);
+            );
+        }
+    });
+}
+
+// expect: race write/write on 8 bytes of stack by 1/2
+fn words_counter_by_one() {
+    let (data, count) = (Shared::new(0u64), AtomicU64::new(0));
+    finish(|scope| {
+        for value in 1..3 {
+            let (data, count) = (&data, &count);
+            spawn!(scope,
+                count.fetch_add(1, Relaxed);
+                store!(data, value); // race (1) race (2)
+                count.fetch_sub(1, Relaxed);
+            );
+        }
+    });
+}
+
+// expect: race-free, up to atomics
+// expect atomics=0: race
+fn words_swap() {
+    let (data, who) = (Shared::new(0u64), AtomicU32::new(0));
+    finish(|scope| {
+        for value in 1..3 {
+            let (data, who) = (&data, &who);
+            spawn!(scope,
+                who.swap(value, SeqCst);
+                store!(data, value.into());
+                who.swap(0, SeqCst);
+            );
+        }
+    });
+}
+
+/// Each has a word of its own.
+// expect: race write/write on 8 bytes of stack by 1/2
+fn words_swap_of_two() {
+    let (data, who) = (Shared::new(0u64), [AtomicU32::new(0), AtomicU32::new(0)]);
+    finish(|scope| {
+        for value in 0..2 {
+            let (data, who) = (&data, &who);
+            spawn!(scope,
+                who[value].swap(1, SeqCst);
+                store!(data, value as u64); // race (1) race (2)
+                who[value].swap(0, SeqCst);
+            );
+        }
+    });
+}
+
+// expect: race-free, up to atomics
+fn words_claimed_and_published() {
+    let (data, state) = (Shared::new(0u64), AtomicU32::new(0));
+    finish(|scope| {
+        for _ in 0..3 {
+            let (data, state) = (&data, &state);
+            spawn!(scope,
+                if state.compare_exchange(0, 1, AcqRel, Acquire).is_ok() {
+                    store!(data, 1);
+                    state.store(2, Release);
+                } else if state.load(Acquire) == 2 {
+                    load!(data);
+                }
+            );
+        }
+    });
+}
+
+// expect: race write/read on 8 bytes of stack by 1/2
+fn words_claimed_and_not_published() {
+    let (data, state) = (Shared::new(0u64), AtomicU32::new(0));
+    finish(|scope| {
+        let (data, state) = (&data, &state);
+        spawn!(scope,
+            if state.compare_exchange(0, 1, Acquire, Relaxed).is_ok() {
+                store!(data, 1); // race (1)
+                state.store(2, Relaxed);
+            }
+        );
+        spawn!(scope,
+            if state.load(Acquire) == 2 {
+                load!(data); // race (2)
+            }
+        );
+    });
+}
+
+/// Compare-exchange in a loop counts: whoever gives back what it has added was not alone.
+// expect: race write/write on 8 bytes of stack by 1/2
+fn words_counter_by_updates() {
+    let (data, count) = (Shared::new(0u64), AtomicU32::new(0));
+    finish(|scope| {
+        for value in 1..3 {
+            let (data, count) = (&data, &count);
+            spawn!(scope,
+                let mut seen = count.load(Relaxed);
+                while let Err(now) = count.compare_exchange(seen, seen + 100, Acquire, Relaxed) {
+                    seen = now;
+                }
+                store!(data, value); // race (1) race (2)
+                count.fetch_sub(100, Release);
+            );
+        }
+    });
+}
+
+/// Once the guard is a reader's, others may read too.
+// expect: race write/write on 8 bytes of stack by 1/2
+fn words_downgraded() {
+    let (data, guard) = (Shared::new(0u64), RwLock::new(0u64));
+    finish(|scope| {
+        for value in 1..3 {
+            let (data, guard) = (&data, &guard);
+            spawn!(scope,
+                let guard = guard.write().unwrap_or_else(PoisonError::into_inner);
+                let guard = RwLockWriteGuard::downgrade(guard);
+                store!(data, value); // race (1) race (2)
+                drop(guard);
+            );
+        }
+    });
+}
+
+/// Written by a writer, read by the reader it becomes.
+// expect: race-free, up to locks
+fn words_downgraded_reads() {
+    let (data, guard) = (Shared::new(0u64), RwLock::new(0u64));
+    finish(|scope| {
+        for value in 1..3 {
+            let (data, guard) = (&data, &guard);
+            spawn!(scope,
+                let guard = guard.write().unwrap_or_else(PoisonError::into_inner);
+                store!(data, value);
+                let guard = RwLockWriteGuard::downgrade(guard);
+                load!(data);
+                drop(guard);
+            );
+        }
+    });
+}
+
+// expect: race write/write on 8 bytes of stack by 1/2
+fn words_parking_lot_downgraded() {
+    let (data, guard) = (Shared::new(0u64), parking_lot::RwLock::new(0u64));
+    finish(|scope| {
+        for value in 1..3 {
+            let (data, guard) = (&data, &guard);
+            spawn!(scope,
+                let guard = parking_lot::RwLockWriteGuard::downgrade(guard.write());
+                store!(data, value); // race (1) race (2)
+                drop(guard);
+            );
+        }
+    });
+}
+
+// expect: race-free, up to locks
+fn words_parking_lot_upgraded() {
+    let (data, guard) = (Shared::new(0u64), parking_lot::RwLock::new(0u64));
+    finish(|scope| {
+        for value in 1..3 {
+            let (data, guard) = (&data, &guard);
+            spawn!(scope,
+                let guard = guard.upgradable_read();
+                load!(data);
+                let guard = parking_lot::RwLockUpgradableReadGuard::upgrade(guard);
+                store!(data, value);
+                drop(guard);
+            );
+        }
+    });
+}
+
+/// One writes before it is alone, while others read.
+// expect: race write/read on 8 bytes of stack by 2/3, up to locks
+fn words_parking_lot_upgraded_writes() {
+    let (data, guard) = (Shared::new(0u64), parking_lot::RwLock::new(0u64));
+    finish(|scope| {
+        let (data, guard) = (&data, &guard);
+        spawn!(scope,
+            let mut guard = parking_lot::RwLockUpgradableReadGuard::upgrade(guard.upgradable_read());
+            *guard += 1;
+        );
+        spawn!(scope,
+            let guard = guard.upgradable_read();
+            store!(data, 1); // race (1)
+            let mut guard = parking_lot::RwLockUpgradableReadGuard::upgrade(guard);
+            *guard += 1;
+        );
+        spawn!(scope,
+            let guard = guard.read();
+            load!(data); // race (2)
+            drop(guard);
+        );
+    });
+}
+
+// expect: race-free, up to locks
+fn words_parking_lot_upgraded_and_back() {
+    let (data, guard) = (Shared::new(0u64), parking_lot::RwLock::new(0u64));
+    finish(|scope| {
+        for value in 1..3 {
+            let (data, guard) = (&data, &guard);
+            spawn!(scope,
+                let guard = parking_lot::RwLockUpgradableReadGuard::upgrade(guard.upgradable_read());
+                store!(data, value);
+                let guard = parking_lot::RwLockWriteGuard::downgrade_to_upgradable(guard);
+                load!(data);
+                drop(guard);
+            );
+        }
+    });
+}
+
+/// A task holds the lock until another one opens it: a signal, and no section.
+// expect: race write/read on 8 bytes of stack by 1/3, up to atomics
+fn words_given_back_by_another() {
+    let (data, gate) = (Shared::new(0u64), AtomicU32::new(0));
+    finish(|scope| {
+        let (data, gate) = (&data, &gate);
+        scope.spawn(move |scope| {
+            black_box(gate.compare_exchange(0, 1, Acquire, Relaxed).is_ok());
+            spawn!(scope, gate.store(0, Release));
+            store!(data, 1); // race (1)
+        });
+        spawn!(scope,
+            black_box(gate.compare_exchange(0, 1, Acquire, Relaxed).is_ok());
+            load!(data); // race (2)
+            gate.store(0, Release);
+        );
+    });
+}
+
+// expect: race-free, up to atomics
+// expect once=0: race
+fn words_many_once_locks() {
+    let cells: Vec<OnceLock<Box<u64>>> = (0..300).map(|_| OnceLock::new()).collect();
+    finish(|scope| {
+        for _ in 0..2 {
+            let cells = &cells;
+            spawn!(scope, cells.iter().map(|cell| **cell.get_or_init(|| Box::new(3))).sum::<u64>());
+        }
+    });
+}
+
+/// What comes after the initialisation; the fence is there because the strand that initialises counts as doing it at its end.
+// expect: race write/write on 2400 bytes of heap by 1/2, up to atomics
+fn words_many_once_locks_unsynchronised() {
+    let cells: Vec<(OnceLock<u64>, Shared<u64>)> = (0..300).map(|_| Default::default()).collect();
+    finish(|scope| {
+        for _ in 0..2 {
+            let cells = &cells;
+            spawn!(scope,
+                cells.iter().for_each(|(once, _)| _ = once.get_or_init(|| 3));
+                fence(SeqCst);
+                for (_, data) in cells {
+                    store!(data, 1); // race (1) race (2)
+                }
+            );
+        }
+    });
+}
+
+// expect: race-free, up to atomics
+fn words_many_flags() {
+    let cells: Vec<(AtomicBool, Shared<u64>)> = (0..300).map(|_| Default::default()).collect();
+    finish(|scope| {
+        let cells = &cells;
+        spawn!(scope,
+            for (flag, data) in cells {
+                store!(data, 1);
+                flag.store(true, Release);
+            }
+        );
+        spawn!(scope,
+            for (flag, data) in cells {
+                if flag.load(Acquire) {
+                    load!(data);
+                }
+            }
+        );
+    });
+}
+
+/// The initialisation ends several strands.
+// expect: race-free, up to locks and atomics
+fn words_once_with_locks_inside() {
+    let (cell, count) = (OnceLock::<Box<u64>>::new(), Mutex::new(0u64));
+    finish(|scope| {
+        for _ in 0..2 {
+            let (cell, count) = (&cell, &count);
+            spawn!(scope,
+                let value = cell.get_or_init(|| {
+                    for _ in 0..5 {
+                        *lock(count) += 1;
+                    }
+                    Box::new(7)
+                });
+                *lock(count) += **value;
+            );
+        }
+    });
+}
+
+/// A fence releases what was before it, whatever happens until the store.
+// expect: race-free, up to atomics
+fn words_fence_before_a_task() {
+    let (data, ready) = (Shared::new(0u64), AtomicBool::new(false));
+    finish(|scope| {
+        let (data, ready) = (&data, &ready);
+        spawn!(scope,
+            store!(data, 1);
+            fence(Release);
+            finish(|inner| spawn!(inner, black_box(0)));
+            ready.store(true, Relaxed);
+        );
+        spawn!(scope,
+            if ready.load(Acquire) {
+                load!(data);
+            }
+        );
+    });
+}
+
+// expect: race-free, up to atomics
+fn words_fence_before_a_lock() {
+    let (data, ready, guard) = (Shared::new(0u64), AtomicBool::new(false), Mutex::new(()));
+    finish(|scope| {
+        let (data, ready, guard) = (&data, &ready, &guard);
+        spawn!(scope,
+            store!(data, 1);
+            fence(SeqCst);
+            drop(lock(guard));
+            ready.store(true, Relaxed);
+        );
+        spawn!(scope,
+            let is_ready = ready.load(Relaxed);
+            drop(lock(guard));
+            fence(SeqCst);
+            if is_ready {
+                load!(data);
+            }
+        );
+    });
+}
+
+/// What comes after the fence is not released.
+// expect: race write/read on 8 bytes of stack by 1/3, up to atomics
+fn words_fence_too_early() {
+    let (data, early, ready) = (Shared::new(0u64), Shared::new(0u64), AtomicBool::new(false));
+    finish(|scope| {
+        let (data, early, ready) = (&data, &early, &ready);
+        spawn!(scope,
+            store!(early, 1);
+            fence(Release);
+            finish(|inner| spawn!(inner, black_box(0)));
+            store!(data, 1); // race (1)
+            ready.store(true, Relaxed);
+        );
+        spawn!(scope,
+            if ready.load(Acquire) {
+                load!(early);
+                load!(data); // race (2)
+            }
+        );
+    });
+}
+
+/// A fence of one task does nothing for the stores of another.
+// expect: race write/read on 8 bytes of stack by 1/3
+fn words_fence_of_another() {
+    let (data, ready) = (Shared::new(0u64), AtomicBool::new(false));
+    finish(|scope| {
+        let (data, ready) = (&data, &ready);
+        spawn!(scope,
+            store!(data, 1); // race (1)
+            fence(Release);
+        );
+        spawn!(scope, ready.store(true, Relaxed));
+        spawn!(scope,
+            if ready.load(Acquire) {
+                load!(data); // race (2)
+            }
+        );
+    });
+}
+
+// expect: race-free, up to atomics
+fn words_many_fenced_loads() {
+    let cells: Vec<(AtomicBool, Shared<u64>)> = (0..300).map(|_| Default::default()).collect();
+    finish(|scope| {
+        let cells = &cells;
+        for task in 0..2 {
+            spawn!(scope,
+                for (flag, data) in &cells[150 * task..][..150] {
+                    store!(data, 1);
+                    flag.store(true, Release);
+                }
+            );
+        }
+        spawn!(scope,
+            let all = cells.iter().filter(|(flag, _)| flag.load(Relaxed)).count();
+            fence(Acquire);
+            if all == 300 {
+                cells.iter().for_each(|(_, data)| _ = load!(data));
+            }
+        );
+    });
+}

@@ -190,6 +190,20 @@ pub extern "C" fn __dagsan_promise_get(promise: u64) {
     session::called(frame(), |session| session.promise_get(promise));
 }
 
+/// Nobody has a handle to the future any more.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn __dagsan_future_drop(future: Handle) {
+    session::with(|session| session.future_drop(future));
+}
+
+/// Nobody has a handle to the promise any more.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn __dagsan_promise_drop(promise: u64) {
+    session::with(|session| session.promise_drop(promise));
+}
+
 /// The running task enters an isolated section.
 #[unsafe(no_mangle)]
 #[inline(never)]

@@ -108,6 +108,8 @@ mod silent {
         fn promise_new() -> u64;
         fn promise_set(promise: u64);
         fn promise_get(promise: u64);
+        fn future_drop(task: Task);
+        fn promise_drop(promise: u64);
         fn isolated_begin();
         fn isolated_end();
         fn deadlock(blocked: &[Blocked<'_>]);
@@ -166,6 +168,10 @@ mod announced {
         pub(crate) safe fn promise_set(promise: u64);
         #[link_name = "__dagsan_promise_get"]
         pub(crate) safe fn promise_get(promise: u64);
+        #[link_name = "__dagsan_future_drop"]
+        pub(crate) safe fn future_drop(task: Task);
+        #[link_name = "__dagsan_promise_drop"]
+        pub(crate) safe fn promise_drop(promise: u64);
         #[link_name = "__dagsan_isolated_begin"]
         pub(crate) safe fn isolated_begin();
         #[link_name = "__dagsan_isolated_end"]
@@ -256,6 +262,8 @@ pub(crate) mod recorded {
         PromiseNew(u64),
         PromiseSet(u64),
         PromiseGet(u64),
+        FutureDrop(Task),
+        PromiseDrop(u64),
         IsolatedBegin,
         IsolatedEnd,
         Deadlock(Vec<(Task, String)>),
@@ -315,6 +323,8 @@ pub(crate) mod recorded {
         future_get(task: Task) => FutureGet;
         promise_set(promise: u64) => PromiseSet;
         promise_get(promise: u64) => PromiseGet;
+        future_drop(task: Task) => FutureDrop;
+        promise_drop(promise: u64) => PromiseDrop;
         split(pieces: u32) => Split;
     }
 

@@ -14,6 +14,7 @@ macro_rules! seeds {
 }
 
 mod aliases;
+mod blocks;
 mod caches;
 mod disjoint;
 mod exits;
@@ -30,8 +31,9 @@ mod workers;
 /// A name, and what it runs.
 type Seed = (&'static str, fn());
 
-const SEEDS: [&[Seed]; 12] = [
+const SEEDS: [&[Seed]; 13] = [
     aliases::SEEDS,
+    blocks::SEEDS,
     caches::SEEDS,
     disjoint::SEEDS,
     exits::SEEDS,

@@ -349,7 +349,7 @@ impl<'p, C: Consumer> Runner<'p, '_, C> {
             }
             Stmt::Free { bytes, site } => {
                 self.outcome.accesses += 1;
-                self.deliver_atomics(task)?;
+                self.deliver(task)?;
                 self.stream.free(task, bytes, site, &mut self.set)?;
             }
             Stmt::Atomic { kind, bytes, site } => {
@@ -569,13 +569,9 @@ impl<'p, C: Consumer> Runner<'p, '_, C> {
     }
 
     fn deliver(&mut self, task: TaskId) -> Result<(), Error> {
-        self.stream.accesses(task, &self.set)?;
+        let atomics = self.atomics.runs().map(|run| Run { atomic: true, ..run });
+        let runs: Vec<Run> = self.set.runs().chain(atomics).collect();
         self.set.clear();
-        self.deliver_atomics(task)
-    }
-
-    fn deliver_atomics(&mut self, task: TaskId) -> Result<(), Error> {
-        let runs: Vec<Run> = self.atomics.runs().map(|run| Run { atomic: true, ..run }).collect();
         self.atomics.clear();
         self.stream.runs(task, &runs)
     }

@@ -8,8 +8,8 @@
 //! [`say`] puts what Rust can say in the place of what it cannot, so that both sides judge the same program; no program
 //! is left out. [`write_batch`] writes a crate of many programs, of which a process runs one.
 //!
-//! What cannot be said: regions (their tasks become asyncs, and nobody awaits them), locks that are held across task
-//! events or not given back (left out), atomic accesses that are not aligned words (made so), and frees of a part of a
+//! What cannot be said: regions (their tasks become asyncs, and nobody awaits them), locks that are not given back, or held
+//! while others may run (left out), atomic accesses that are not aligned words (made so), and frees of a part of a
 //! block (they free all that the program accesses together with it).
 
 mod layout;
@@ -30,9 +30,13 @@ use dagsan_core::{Error, Stream};
 
 use crate::{Outcome, Schedule, run_in};
 
-/// What the oracle says of a run in the order of the executor: how it went, and the bytes that race.
-pub fn expected(said: &Said) -> Result<(Outcome, BTreeSet<u64>), Error> {
+/// What the oracle says of a run in the order of the executor: how it went, and the bytes that race. Sections of locks that depend
+/// on each other may be `ordered` as in the run.
+pub fn expected(said: &Said, ordered: bool) -> Result<(Outcome, BTreeSet<u64>), Error> {
     let mut stream = Stream::new(GraphBuilder::new());
+    if ordered {
+        stream.order_sections();
+    }
     let outcome = run_in(&said.judged(), Schedule::Cooperative, &mut stream)?;
     let graph = stream.into_consumer().into_graph();
     // There are no isolated sections in it: natively they are locks.

@@ -327,7 +327,8 @@ impl Session {
         }
         // Where it runs there is nobody else: words that were there were those of frames that are gone.
         if self.options.hygiene.stacks {
-            self.forget_words(stack.low..stack.high);
+            let low = if stack.low == 0 { self.tasks.stack().low } else { stack.low };
+            self.forget_words(low..stack.high);
         }
         self.tasks.spawn(child, parent, birth, stack)
     }
@@ -420,7 +421,8 @@ impl Session {
         };
         let (task, stream, stopped) = (self.tasks.current(), &mut self.stream, self.stopped.is_some());
         let (mut any, mut result) = (false, Ok(()));
-        let mut outbox = Outbox::new(std::mem::take(&mut self.spans), |spans| {
+        let whole = !stopped && stream.in_section(task);
+        let mut outbox = Outbox::new(std::mem::take(&mut self.spans), whole, |spans| {
             if !stopped && result.is_ok() {
                 any = true;
                 result = stream.spans(task, spans);

@@ -122,7 +122,7 @@ struct Tally {
 impl Tally {
     fn add(&mut self, case: &Case) {
         self.programs += 1;
-        self.racy += u64::from(!case.racy.is_empty());
+        self.racy += u64::from(!case.racy(order::default_engine()).is_empty());
         self.deadlocks += u64::from(case.outcome.deadlock);
         self.tasks += u64::from(case.outcome.tasks);
         self.accesses += case.outcome.accesses;

@@ -114,17 +114,22 @@ impl Speaker {
     }
 }
 
-/// Is the lock given back before the task does anything that lets others run?
+/// Is the lock given back before the task does anything that lets others run? Tasks that are joined before are no others, if
+/// they take no locks and wait for nothing.
 fn given_back(name: u32, rest: &[Stmt]) -> bool {
-    let quiet = |stmt: &&Stmt| {
-        let accesses = stmt.bytes().is_some();
-        accesses
-            || matches!(
-                stmt,
-                Stmt::Lock(..) | Stmt::Unlock(_) | Stmt::Set(_) | Stmt::Release(..) | Stmt::Acquire(_)
-            )
-    };
+    let quiet = |stmt: &&Stmt| is_quiet(stmt) || matches!(stmt, Stmt::Lock(..) | Stmt::Unlock(_));
     rest.iter().take_while(quiet).any(|stmt| *stmt == Stmt::Unlock(name))
+}
+
+fn is_quiet(stmt: &Stmt) -> bool {
+    match stmt {
+        Stmt::Set(_) | Stmt::Release(..) | Stmt::Acquire(_) => true,
+        Stmt::Finish(inner) => inner.iter().all(|stmt| match stmt {
+            Stmt::Async(inner) => inner.iter().all(is_quiet),
+            _ => is_quiet(stmt),
+        }),
+        _ => stmt.bytes().is_some(),
+    }
 }
 
 /// An aligned word that the range touches.

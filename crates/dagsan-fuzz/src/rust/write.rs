@@ -4,7 +4,7 @@
 //! and not for every task, and a batch of hundreds takes seconds. The main task runs in a finish only if the program
 //! has asyncs, futures or other finishes; the body of a task is a procedure only if it spawns or syncs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::{fs, io};
@@ -20,7 +20,7 @@ const MAIN: &str = "\
 //! Random programs. The argument is the number of the one to run.
 
 // No batch needs everything, and no body needs all that it is given.
-#![allow(dead_code, unused_variables)]
+#![allow(dead_code, unused_imports, unused_variables)]
 
 mod programs;
 mod support;
@@ -55,7 +55,9 @@ pub fn write_batch(directory: &Path, task: &Path, programs: &[(&Said, &Layout)])
 
 /// The programs, as a module.
 fn rust(programs: &[(&Said, &Layout)]) -> String {
-    let mut text = String::from("//! The programs of this batch.\n\nuse crate::support::*;\n\n");
+    let mut text = String::from(
+        "//! The programs of this batch.\n\nuse std::sync::Mutex;\nuse std::sync::atomic::AtomicU64;\n\nuse crate::support::*;\n\n",
+    );
     text += "pub const PROGRAMS: &[Program] = &[\n";
     for (number, (said, layout)) in programs.iter().enumerate() {
         let sizes = Sizes::of(&said.program);
@@ -85,11 +87,60 @@ fn rust(programs: &[(&Said, &Layout)]) -> String {
             _ => None,
         });
         let nest = Nest::of(said);
-        let mut writer =
-            Writer { number, layout, nest, shared: shared.collect(), bodies: Vec::new(), text: &mut text };
+        let mut writer = Writer {
+            number,
+            layout,
+            nest,
+            shared: shared.collect(),
+            own: Own::of(&said.program),
+            bodies: Vec::new(),
+            text: &mut text,
+        };
         writer.program(&said.program);
     }
     text
+}
+
+/// Names that only one piece of code uses: what they stand for can be on its stack, and means nothing to others.
+#[derive(Debug, Default)]
+struct Own {
+    /// Locks that are taken in one place, which runs once.
+    locks: BTreeSet<u32>,
+    /// Objects that one body alone releases and acquires.
+    syncs: BTreeSet<u32>,
+}
+
+impl Own {
+    fn of(program: &Program) -> Own {
+        let mut taken: BTreeMap<u32, u32> = BTreeMap::new();
+        let mut used: BTreeMap<u32, u32> = BTreeMap::new();
+        let bodies = program.walk().filter_map(Stmt::body).chain([&program.body]);
+        for body in bodies {
+            let names: BTreeSet<u32> = body.iter().filter_map(sync_of).collect();
+            names.into_iter().for_each(|name| *used.entry(name).or_default() += 1);
+            for stmt in body {
+                if let Stmt::Lock(name, _) = stmt {
+                    *taken.entry(*name).or_default() += 1;
+                }
+            }
+        }
+        let once = |names: BTreeMap<u32, u32>| names.into_iter().filter(|(_, count)| *count == 1);
+        Own {
+            locks: once(taken).map(|(name, _)| name).collect(),
+            syncs: once(used).map(|(name, _)| name).collect(),
+        }
+    }
+}
+
+fn sync_of(stmt: &Stmt) -> Option<u32> {
+    match stmt {
+        Stmt::Release(name, _) | Stmt::Acquire(name) => Some(*name),
+        _ => None,
+    }
+}
+
+fn uses_sync(body: &[Stmt], name: u32) -> bool {
+    body.iter().any(|stmt| sync_of(stmt) == Some(name))
 }
 
 /// How many names of each kind there are, up to the largest.
@@ -145,6 +196,7 @@ struct Writer<'p, 't> {
     nest: Nest,
     /// The locks that are also held in shared mode.
     shared: BTreeSet<u32>,
+    own: Own,
     bodies: Vec<Pending<'p>>,
     text: &'t mut String,
 }
@@ -158,6 +210,9 @@ impl<'p> Writer<'p, '_> {
             let (name, body, procedure) = (name.clone(), *body, *procedure);
             let parameter = if procedure { "p: &Procedure" } else { "" };
             _ = writeln!(self.text, "\nfn {name}(m: &'static Memory, s: Scope, {parameter}) {{");
+            for sync in self.own.syncs.iter().filter(|&&sync| uses_sync(body, sync)) {
+                _ = writeln!(self.text, "    let sync_{sync} = AtomicU64::new(1);");
+            }
             self.body(body, procedure);
             _ = writeln!(self.text, "}}");
             next += 1;
@@ -225,22 +280,30 @@ impl<'p> Writer<'p, '_> {
             Stmt::GetFuture(name) => format!("m.get_future({name})"),
             Stmt::Set(name) => format!("m.set({name})"),
             Stmt::Get(name) => format!("m.get({name})"),
+            Stmt::Lock(name, LockMode::Exclusive) if self.own.locks.contains(name) => {
+                format!("let own_{name} = Mutex::new(()); let lock_{name} = own_lock(&own_{name})")
+            }
             Stmt::Lock(name, LockMode::Shared) => format!("let lock_{name} = m.shared({name})"),
             Stmt::Lock(name, LockMode::Exclusive) if self.shared.contains(name) => {
                 format!("let lock_{name} = m.exclusive({name})")
             }
             Stmt::Lock(name, LockMode::Exclusive) => format!("let lock_{name} = m.mutex({name})"),
             Stmt::Unlock(name) => format!("drop(lock_{name})"),
-            Stmt::Release(name, false) => format!("m.store({name})"),
-            Stmt::Release(name, true) => format!("m.update({name})"),
+            Stmt::Release(name, false) => format!("store({})", self.word(*name)),
+            Stmt::Release(name, true) => format!("update({})", self.word(*name)),
             // One operation for both.
             Stmt::Acquire(name) if next == Some(&Stmt::Release(*name, true)) => {
-                format!("m.acquire_update({name})")
+                format!("acquire_update({})", self.word(*name))
             }
-            Stmt::Acquire(name) => format!("m.load({name})"),
+            Stmt::Acquire(name) => format!("load({})", self.word(*name)),
             Stmt::Post(..) | Stmt::Await(_) | Stmt::Ewait(_) => return,
         };
         _ = writeln!(self.text, "    {line};");
+    }
+
+    /// The word of a synchronisation object.
+    fn word(&self, name: u32) -> String {
+        if self.own.syncs.contains(&name) { format!("&sync_{name}") } else { format!("m.sync({name})") }
     }
 
     fn place(&self, bytes: Bytes) -> String {
@@ -259,6 +322,7 @@ impl<'p> Writer<'p, '_> {
             (1 | 2 | 4 | 8 | 16, 4) if at % len == 0 => format!("{what}_here::<u{}>({place})", len * 8),
             (1 | 2 | 4 | 8 | 16, 2..8) if at % len == 0 => format!("{what}::<u{}>({place})", len * 8),
             (2 | 4 | 8 | 16, 2..8) => format!("{what}_unaligned::<u{}>({place})", len * 8),
+            (3 | 5 | 6 | 7 | 9..=15, 3) => format!("{what}_value::<{len}>({place})"),
             (_, 0) => format!("{what}_each::<{len}>({place})"),
             (_, 1) => format!("{what}_slice::<{len}>({place})"),
             _ => format!("{what}_unaligned::<[u8; {len}]>({place})"),

@@ -31,8 +31,9 @@ pub struct Case {
     /// How it is to be run.
     pub runs: Vec<Run>,
     pub outcome: Outcome,
-    /// The bytes that race, as the program names them.
-    pub racy: BTreeSet<u64>,
+    /// The bytes that race, as the program names them; locks read as mutual exclusion alone, and with sections that depend on
+    /// each other in the order of the run.
+    pub racy: [BTreeSet<u64>; 2],
 }
 
 impl Case {
@@ -67,8 +68,11 @@ impl Case {
 
     /// A case, to be run with all engines that support it.
     pub fn new(name: String, seed: Option<u64>, said: Said) -> Result<Case> {
-        let (outcome, racy) =
-            expected(&said).with_context(|| format!("{name}: the core refuses the program"))?;
+        let expected = |ordered| {
+            expected(&said, ordered).with_context(|| format!("{name}: the core refuses the program"))
+        };
+        let ((outcome, exclusive), (_, ordered)) = (expected(false)?, expected(true)?);
+        let racy = [exclusive, ordered];
         let uses = said.constructs();
         // Whoever knows locks, or atomics, knows atomic accesses.
         let atomic = said.program.walk().any(|stmt| matches!(stmt, Stmt::Atomic { .. }));
@@ -95,11 +99,16 @@ impl Case {
 
     /// How a run differs from what the oracle says.
     pub fn compare(&self, run: Run, seen: &Seen) -> Option<Failure> {
-        let what = self.difference(seen)?;
+        let what = self.difference(seen, self.racy(run.engine))?;
         Some(Failure { run, what })
     }
 
-    fn difference(&self, seen: &Seen) -> Option<What> {
+    /// The bytes that race, as the engine reads locks.
+    pub fn racy(&self, engine: &Engine) -> &BTreeSet<u64> {
+        &self.racy[usize::from(engine.supports(Construct::Atomic))]
+    }
+
+    fn difference(&self, seen: &Seen, racy: &BTreeSet<u64>) -> Option<What> {
         let Seen::Ended { arena, pages, panic, findings } = seen else {
             let Seen::Failed(how) = seen else { return None };
             return Some(What::Ending(how.clone()));
@@ -126,10 +135,10 @@ impl Case {
         };
         let ranges = findings.races.iter().flat_map(|race| &race.bytes);
         let found: BTreeSet<u64> = ranges.flat_map(|&(start, len)| start..start + len).collect();
-        if let Some(missed) = self.racy.iter().find(|byte| !found.contains(&native(byte))) {
+        if let Some(missed) = racy.iter().find(|byte| !found.contains(&native(byte))) {
             return Some(What::Missed(*missed));
         }
-        let racy: BTreeSet<u64> = self.racy.iter().map(native).collect();
+        let racy: BTreeSet<u64> = racy.iter().map(native).collect();
         let wrong = *found.difference(&racy).next()?;
         let bytes =
             self.said.program.walk().filter_map(Stmt::bytes).flat_map(|bytes| bytes.start()..bytes.end());
@@ -140,7 +149,8 @@ impl Case {
 
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let bytes: Vec<String> = self.racy.iter().map(|byte| format!("{byte:#x}")).collect();
+        let bytes: Vec<String> =
+            self.racy(order::default_engine()).iter().map(|byte| format!("{byte:#x}")).collect();
         let ending = if self.outcome.deadlock { "deadlock" } else { "ends" };
         write!(f, "// {ending}; racy bytes: {}", bytes.join(" "))
     }

@@ -311,21 +311,30 @@ impl Memory {
         self.rw_locks[name].read().expect("nothing panics with a lock held")
     }
 
-    pub fn store(&self, name: usize) {
-        self.syncs[name].store(1, Release);
+    pub fn sync(&self, name: usize) -> &AtomicU64 {
+        &self.syncs[name]
     }
+}
 
-    pub fn update(&self, name: usize) {
-        self.syncs[name].fetch_add(1, Release);
-    }
+/// Takes a lock that nobody else knows.
+pub fn own_lock(own: &Mutex<()>) -> MutexGuard<'_, ()> {
+    black_box(own).lock().expect("nothing panics with a lock held")
+}
 
-    pub fn load(&self, name: usize) {
-        black_box(self.syncs[name].load(Acquire));
-    }
+pub fn store(word: &AtomicU64) {
+    black_box(word).store(1, Release);
+}
 
-    pub fn acquire_update(&self, name: usize) {
-        self.syncs[name].fetch_add(1, AcqRel);
-    }
+pub fn update(word: &AtomicU64) {
+    black_box(word).fetch_add(1, Release);
+}
+
+pub fn load(word: &AtomicU64) {
+    black_box(black_box(word).load(Acquire));
+}
+
+pub fn acquire_update(word: &AtomicU64) {
+    black_box(word).fetch_add(1, AcqRel);
 }
 
 // ---- accesses ------------------------------------------------------------------------------------
@@ -384,6 +393,25 @@ pub fn read_unaligned<T: Copy>(at: *mut u8) {
 pub fn write_unaligned<T: Copy>(at: *mut u8) {
     // SAFETY: see `read_here`; all of the types that are used may be zero.
     unsafe { black_box(at).cast::<T>().write_unaligned(black_box(std::mem::zeroed())) };
+    black_box(at);
+}
+
+/// By value: in one register, or two, of whatever size that is.
+#[inline(never)]
+fn value<const LEN: usize>(value: [u8; LEN]) -> [u8; LEN] {
+    black_box(value)
+}
+
+#[inline(never)]
+pub fn read_value<const LEN: usize>(at: *mut u8) {
+    // SAFETY: see `read_here`; an array of bytes is always aligned.
+    black_box(value(unsafe { black_box(at).cast::<[u8; LEN]>().read() }));
+}
+
+#[inline(never)]
+pub fn write_value<const LEN: usize>(at: *mut u8) {
+    // SAFETY: as above.
+    unsafe { black_box(at).cast::<[u8; LEN]>().write(value([1; LEN])) };
     black_box(at);
 }
 

@@ -13,6 +13,14 @@ macro_rules! seeds {
     };
 }
 
+/// One more in a cell, unprotected.
+macro_rules! bump {
+    ($cell:expr) => {{
+        // SAFETY: whether somebody else does so is what these programs are about.
+        unsafe { *$cell.get() += 1 }
+    }};
+}
+
 mod aliases;
 mod blocks;
 mod caches;
@@ -26,6 +34,7 @@ mod scopes;
 mod scratch;
 mod shared;
 mod splits;
+mod waits;
 mod workers;
 
 /// A name, and what it runs.
@@ -44,6 +53,7 @@ const SEEDS: [&[Seed]; 13] = [
     scopes::SEEDS,
     scratch::SEEDS,
     splits::SEEDS,
+    waits::SEEDS,
     workers::SEEDS,
 ];
 

@@ -22,6 +22,7 @@ macro_rules! bump {
 }
 
 mod aliases;
+mod blocks;
 mod caches;
 mod disjoint;
 mod exits;
@@ -41,6 +42,7 @@ type Seed = (&'static str, fn());
 
 const SEEDS: [&[Seed]; 13] = [
     aliases::SEEDS,
+    blocks::SEEDS,
     caches::SEEDS,
     disjoint::SEEDS,
     exits::SEEDS,

@@ -327,7 +327,8 @@ impl Session {
         }
         // Where it runs there is nobody else: words that were there were those of frames that are gone.
         if self.options.hygiene.stacks {
-            self.forget_words(stack.low..stack.high);
+            let low = if stack.low == 0 { self.tasks.stack().low } else { stack.low };
+            self.forget_words(low..stack.high);
         }
         self.tasks.spawn(child, parent, birth, stack)
     }

@@ -161,11 +161,11 @@ mod tests {
             Nest::of(&said).finish(body)
         });
         let mut seen = Vec::new();
-        forms.for_each(|form| {
+        for form in forms {
             if !seen.contains(&form) {
-                seen.push(form)
+                seen.push(form);
             }
-        });
+        }
         seen.sort_by_key(|form| *form as u32);
         seen
     }

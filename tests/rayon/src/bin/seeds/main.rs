@@ -13,6 +13,14 @@ macro_rules! seeds {
     };
 }
 
+/// One more in a cell, unprotected.
+macro_rules! bump {
+    ($cell:expr) => {{
+        // SAFETY: whether somebody else does so is what these programs are about.
+        unsafe { *$cell.get() += 1 }
+    }};
+}
+
 mod aliases;
 mod caches;
 mod disjoint;
@@ -25,12 +33,13 @@ mod scopes;
 mod scratch;
 mod shared;
 mod splits;
+mod waits;
 mod workers;
 
 /// A name, and what it runs.
 type Seed = (&'static str, fn());
 
-const SEEDS: [&[Seed]; 12] = [
+const SEEDS: [&[Seed]; 13] = [
     aliases::SEEDS,
     caches::SEEDS,
     disjoint::SEEDS,
@@ -42,6 +51,7 @@ const SEEDS: [&[Seed]; 12] = [
     scopes::SEEDS,
     scratch::SEEDS,
     splits::SEEDS,
+    waits::SEEDS,
     workers::SEEDS,
 ];
 

@@ -151,6 +151,13 @@ impl<C: Consumer> Stream<C> {
         self.sections = Some(Box::default());
     }
 
+    /// Is `task` in a section of a lock that may depend on others? What it does there between two events is best delivered at
+    /// once: what comes in pieces depends on others piece by piece.
+    #[inline]
+    pub fn in_section(&self, task: TaskId) -> bool {
+        self.sections.is_some() && !self.structure.locks(task).is_empty()
+    }
+
     /// How often a section was found to depend on another one, of another task.
     pub fn dependent_sections(&self) -> u64 {
         self.sections.as_ref().map_or(0, |ordering| ordering.found)

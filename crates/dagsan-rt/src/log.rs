@@ -257,13 +257,15 @@ const PIECE: usize = 512;
 /// Spans on their way to the detector.
 pub(crate) struct Outbox<F: FnMut(&[Span])> {
     spans: Vec<Span>,
+    /// So many go at a time.
+    piece: usize,
     deliver: F,
 }
 
 impl<F: FnMut(&[Span])> Outbox<F> {
-    /// With the room of `spans`, which is empty.
-    pub(crate) fn new(spans: Vec<Span>, deliver: F) -> Outbox<F> {
-        Outbox { spans, deliver }
+    /// With the room of `spans`, which is empty. What must not be cut goes `whole`.
+    pub(crate) fn new(spans: Vec<Span>, whole: bool, deliver: F) -> Outbox<F> {
+        Outbox { spans, piece: if whole { usize::MAX } else { PIECE }, deliver }
     }
 
     #[inline]
@@ -278,7 +280,7 @@ impl<F: FnMut(&[Span])> Outbox<F> {
                 return;
             }
             // The write of a line and its read stay together.
-            if first.at.line != run.at.line && self.spans.len() >= PIECE {
+            if first.at.line != run.at.line && self.spans.len() >= self.piece {
                 self.flush();
             }
         }

@@ -421,7 +421,8 @@ impl Session {
         };
         let (task, stream, stopped) = (self.tasks.current(), &mut self.stream, self.stopped.is_some());
         let (mut any, mut result) = (false, Ok(()));
-        let mut outbox = Outbox::new(std::mem::take(&mut self.spans), |spans| {
+        let whole = !stopped && stream.in_section(task);
+        let mut outbox = Outbox::new(std::mem::take(&mut self.spans), whole, |spans| {
             if !stopped && result.is_ok() {
                 any = true;
                 result = stream.spans(task, spans);

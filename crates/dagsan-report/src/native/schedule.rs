@@ -18,6 +18,9 @@ const ATOMICS: &str = "core/src/sync/atomic.rs";
 /// Files of rayon whose atomic operations decide nothing, or are told otherwise.
 const NO_CHOICE: [&str; 3] = ["find_first_last/mod.rs", "par_bridge.rs", "panic_fuse.rs"];
 
+/// Those of rayon that choose and are not called last, each in a file of its own.
+const ADAPTORS: [&str; 5] = ["while_some", "take_any", "take_any_while", "skip_any", "skip_any_while"];
+
 impl Reader<'_> {
     /// What may depend on the schedule, each place once.
     pub(super) fn schedule(&mut self) -> Result<Vec<ScheduleDependence>, Error> {
@@ -93,10 +96,15 @@ impl Reader<'_> {
             (None, Some(call)) => called(&self.stack(call)?),
             (None, None) => None,
         };
-        let (call, at) = match call {
+        let (mut call, at) = match call {
             Some((call, at)) => (call, Some(at)),
             None => ("a parallel iterator".to_owned(), None),
         };
+        // What chooses may be what the iterator has passed through; a `collect` into a `Result` does it by itself.
+        let through = ADAPTORS.iter().find(|name| file.ends_with(&format!("/{name}.rs")));
+        if let Some(name) = through.filter(|_| call != "`collect`") {
+            call = format!("`{name}`");
+        }
         let (on, count) = (choice(call.trim_matches('`')), found.count);
         Ok(Some(ScheduleDependence { on, call, at, if_used: false, other: None, count }))
     }

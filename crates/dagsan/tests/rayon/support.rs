@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::{env, fs};
 
 /// Seconds, for a build and for a run.
@@ -65,7 +66,10 @@ pub struct Directory(pub PathBuf);
 
 impl Directory {
     pub fn new(name: &str) -> Directory {
-        let path = env::temp_dir().join(format!("dagsan-rayon-{name}-{}", std::process::id()));
+        // Tests run at the same time, some of them the same program. Only the number itself is shared.
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = env::temp_dir().join(format!("dagsan-rayon-{name}-{}-{number}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
         Directory(path)
     }

@@ -66,7 +66,7 @@ fn schedule_id_seq_cst() {
 // expect: race-free
 // result: depends
 fn schedule_load() {
-    let word = AtomicU64::new(0);
+    let word = &AtomicU64::new(0);
     finish(|scope| {
         spawn!(scope, word.store(1, Relaxed));
         spawn!(scope, black_box(word.load(Relaxed))); // depends
@@ -76,7 +76,7 @@ fn schedule_load() {
 // expect: race-free
 // result: the same
 fn schedule_load_after_the_join() {
-    let word = AtomicU64::new(0);
+    let word = &AtomicU64::new(0);
     finish(|scope| spawn!(scope, word.store(1, Relaxed)));
     finish(|scope| spawn!(scope, black_box(word.load(Relaxed))));
 }
@@ -84,7 +84,7 @@ fn schedule_load_after_the_join() {
 // expect: race-free
 // result: depends
 fn schedule_load_by_the_parent() {
-    let word = AtomicU64::new(0);
+    let word = &AtomicU64::new(0);
     finish(|scope| {
         spawn!(scope, word.store(1, Relaxed));
         black_box(word.load(Relaxed)); // depends
@@ -94,7 +94,7 @@ fn schedule_load_by_the_parent() {
 // expect: race-free
 // result: the same
 fn schedule_load_before_the_spawn() {
-    let word = AtomicU64::new(0);
+    let word = &AtomicU64::new(0);
     finish(|scope| {
         spawn!(scope, black_box(1));
         black_box(word.load(Relaxed));
@@ -179,7 +179,7 @@ fn schedule_stores_apart() {
 // expect: race-free, up to atomics
 // result: depends
 fn schedule_flag_that_releases() {
-    let ready = AtomicBool::new(false);
+    let ready = &AtomicBool::new(false);
     finish(|scope| {
         spawn!(scope, ready.store(true, Release));
         spawn!(scope, black_box(ready.load(Acquire))); // depends
@@ -199,7 +199,7 @@ fn schedule_future() {
     });
 }
 
-// expect: race-free
+// expect: race-free, up to atomics
 // result: the same
 fn schedule_promise() {
     let word = AtomicU64::new(0);
@@ -253,7 +253,7 @@ fn schedule_locks() {
     });
 }
 
-// expect: race-free, up to locks and atomics
+// expect: race-free, up to atomics
 // result: the same
 fn schedule_channel() {
     let (sender, receiver) = mpsc::channel();

@@ -237,6 +237,23 @@ pub extern "C" fn __dagsan_runtime_variable(start: usize, size: usize) {
     }
 }
 
+thread_local! {
+    static KEEPS_BOOKS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// What the allocator writes on this thread from here on, or until here, is a task runtime's own business: lists that it keeps
+/// of tasks, and that parallel tasks make grow.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn __dagsan_keep_books(keeps: bool) {
+    KEEPS_BOOKS.set(keeps);
+}
+
+/// Does a task runtime keep its books?
+pub fn keeps_books() -> bool {
+    KEEPS_BOOKS.get()
+}
+
 /// Parallel iterators are split into about so many pieces, or down to single items (0).
 #[unsafe(no_mangle)]
 #[inline(never)]

@@ -20,6 +20,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use dagsan_findings::Memory;
 
+use crate::events;
 use crate::reserve;
 use crate::session::{self, Inside};
 use crate::sites;
@@ -142,7 +143,9 @@ fn allocated(start: *mut c_void, size: usize, filled: usize) -> *mut c_void {
             sites::walk(frame, stack.low, stack.high, &mut block.frames);
             // SAFETY: the allocator has just returned it.
             session.allocated(start, unsafe { malloc_usable_size(start as *mut c_void) });
-            session.filled(start, filled, block.frames());
+            if filled > 0 && !events::keeps_books() {
+                session.filled(start, filled, block.frames());
+            }
         });
         if known.is_none() {
             let stack = threads::stack();

@@ -60,6 +60,15 @@ pub(crate) struct Blocked<'a> {
 /// A place in the source.
 pub(crate) type Place = &'static Location<'static>;
 
+/// Changes a list of the runtime's own, which tasks share without the program's knowing. Its memory grows unseen.
+#[inline]
+pub(crate) fn books<R>(change: impl FnOnce() -> R) -> R {
+    keep_books(true);
+    let result = change();
+    keep_books(false);
+    result
+}
+
 /// A promise that is set here and now.
 pub(crate) fn promise_here() -> u64 {
     let promise = promise_new();
@@ -114,6 +123,7 @@ mod silent {
         fn isolated_end();
         fn deadlock(blocked: &[Blocked<'_>]);
         fn set_stack(task: Task, high: usize);
+        fn keep_books(keeps: bool);
         fn split(pieces: u32);
         fn schedule_dependent(place: Place, what: Dependence);
         fn runtime_variable(start: usize, size: usize);
@@ -184,6 +194,8 @@ mod announced {
         pub(crate) safe fn stack() -> Stack;
         #[link_name = "__dagsan_set_stack"]
         pub(crate) safe fn set_stack(task: Task, high: usize);
+        #[link_name = "__dagsan_keep_books"]
+        pub(crate) safe fn keep_books(keeps: bool);
         #[link_name = "__dagsan_split"]
         pub(crate) safe fn split(pieces: u32);
         #[link_name = "__dagsan_runtime_variable"]
@@ -426,6 +438,8 @@ pub(crate) mod recorded {
     pub(crate) fn set_stack(_: Task, _: usize) {}
 
     pub(crate) fn runtime_variable(_: usize, _: usize) {}
+
+    pub(crate) fn keep_books(_: bool) {}
 
     pub(crate) use super::context::{context, set_context};
 }

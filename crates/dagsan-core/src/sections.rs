@@ -21,7 +21,8 @@
 //! these edges as they have all others.
 //!
 //! For each line it is remembered which sections have touched which bytes, the last ones only: who writes a byte takes the place of
-//! those that it follows, once its section is over. A section that nothing remembers gives its number back.
+//! those that it follows, once its section is over, and so does who touches all that they have touched. A section that nothing
+//! remembers gives its number back.
 
 use rustc_hash::FxHashMap;
 
@@ -65,6 +66,15 @@ impl Masks {
         conflict != 0
     }
 
+    /// Does whoever depends on `earlier` depend on this too?
+    fn covers(self, earlier: Masks) -> bool {
+        let reads = self.read | self.atomic_read | self.written;
+        let uncovered = (earlier.read | earlier.atomic_read) & !reads
+            | earlier.written & !self.written
+            | earlier.atomic_written & !(self.atomic_written | self.written);
+        uncovered == 0
+    }
+
     fn without(self, mask: u64) -> Masks {
         Masks {
             read: self.read & !mask,
@@ -97,6 +107,8 @@ struct Touch {
     masks: Masks,
     /// A section that follows this one and has written these bytes since. When it is over, it stands for this one.
     replaced_by: Option<SectionId>,
+    /// The last section that follows this one. When it is over, it stands for this one if it has touched the same bytes.
+    followed_by: Option<SectionId>,
 }
 
 /// Who has touched a line.
@@ -282,7 +294,7 @@ impl Line {
             }
         }
         let Inside { lock, mode, section, .. } = *inside;
-        self.touches.push(Touch { section, lock, mode, masks, replaced_by: None });
+        self.touches.push(Touch { section, lock, mode, masks, replaced_by: None, followed_by: None });
         known.remember(section, by);
     }
 
@@ -295,13 +307,10 @@ impl Line {
         known: &mut Known,
         acquire: &mut Vec<SyncId>,
     ) {
+        self.drop_followed(known);
         self.all = Masks::default();
         let mut replaced = Vec::new();
-        self.touches.retain_mut(|touch| {
-            if touch.replaced_by.is_some_and(|by| known.is_over(by)) {
-                known.forget(touch.section);
-                return false;
-            }
+        for touch in &mut self.touches {
             self.all = self.all.and(touch.masks);
             if touch.section != inside.section
                 && touch.lock == inside.lock
@@ -325,10 +334,38 @@ impl Line {
                     replaced.push(Touch { masks: part, replaced_by: Some(inside.section), ..*touch });
                 }
             }
-            true
-        });
+            if touch.lock == inside.lock
+                && inside.mode == LockMode::Exclusive
+                && let Some(earlier) = known.sections.get(&touch.section)
+                && earlier.ended
+                && (earlier.by == Some(task) || earlier.told == Some(task))
+            {
+                touch.followed_by = Some(inside.section);
+            }
+        }
         // Before those that replace them, for the last may still grow.
         self.touches.splice(..0, replaced);
+    }
+
+    /// Drops touches that later ones stand for.
+    fn drop_followed(&mut self, known: &mut Known) {
+        let stands_in = |touch: &Touch| {
+            let follower = touch.followed_by.filter(|&by| known.is_over(by));
+            touch.replaced_by.is_some_and(|by| known.is_over(by))
+                || follower.is_some_and(|by| {
+                    let mut of_follower = self.touches.iter().filter(|other| other.section == by);
+                    of_follower.any(|other| other.masks.covers(touch.masks))
+                })
+        };
+        let dropped: Vec<bool> = self.touches.iter().map(stands_in).collect();
+        let mut dropped = dropped.into_iter();
+        self.touches.retain(|touch| {
+            let drop = dropped.next() == Some(true);
+            if drop {
+                known.forget(touch.section);
+            }
+            !drop
+        });
     }
 }
 
@@ -394,6 +431,11 @@ mod tests {
             assert!(sections.known.sections.len() <= 2 && sections.lines[&0].touches.len() <= 2);
         }
         assert_eq!(sections.known.next, 2, "numbers are used again");
+        // A section writes one byte and reads another, as one does that looks whether a mutex is poisoned.
+        for number in 1000..2000 {
+            section(&mut sections, number, EXCLUSIVE, &[run(130, WRITE, false), run(131, READ, true)]);
+            assert!(sections.lines[&2].touches.len() <= 6);
+        }
         for number in 2000..3000 {
             let mut acquire = Vec::new();
             let inside = inside(number, EXCLUSIVE);

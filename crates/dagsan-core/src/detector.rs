@@ -16,7 +16,7 @@ use crate::order::{self, Build, Engine, Isolation, Order, Visits};
 use crate::race::{Access, Meeting, Meetings, Race, RaceLog};
 use crate::stand_in::{Exits, StandIns};
 use crate::step::{Phase, Step};
-use crate::stream::{Consumer, Strand};
+use crate::stream::{Consumer, Dropped, Strand};
 
 /// How many races a detector keeps unless told otherwise.
 pub const RACE_LIMIT: usize = 100_000;
@@ -274,6 +274,13 @@ impl Consumer for Detector {
         }
     }
 
+    fn dropped(&mut self, what: Dropped) -> Result<(), Error> {
+        if let Method::Order(online) = &mut self.method {
+            online.order.dropped(what);
+        }
+        Ok(())
+    }
+
     fn erase(&mut self, bytes: Bytes) -> Result<(), Error> {
         match &mut self.method {
             _ if self.finished => Err(Error::Finished),
@@ -325,17 +332,24 @@ impl Online {
             }
         }
         history.tidy();
-        // To find out who is remembered, all lines are looked at: that must not cost more than a few for each strand.
-        if self.origins.wants_collection(self.recent.max(self.history.lines() / 4)) {
-            self.collect(strand.id);
+        if self.origins.wants_collection(self.many()) {
+            self.collect(Some(strand.id));
         }
+    }
+
+    /// How many strands or events must have come before some are let go. To find out who is remembered, all lines are
+    /// looked at: that must not cost more than a few for each.
+    fn many(&self) -> usize {
+        self.recent.max(self.history.lines() / 4)
     }
 
     /// Forgets the strands that nothing remembers, but for the one that is now.
     #[cold]
-    fn collect(&mut self, now: StrandId) {
+    fn collect(&mut self, now: Option<StrandId>) {
         let mut live = self.history.strands();
-        if let Err(at) = live.binary_search(&now) {
+        if let Some(now) = now
+            && let Err(at) = live.binary_search(&now)
+        {
             live.insert(at, now);
         }
         self.order.collect(&live);
@@ -360,6 +374,8 @@ impl Online {
             self.history.clear();
             self.origins.forget();
             self.locksets.clear();
+        } else if self.order.wants_collection(self.recent) && self.order.wants_collection(self.many()) {
+            self.collect(None);
         }
         Ok(())
     }

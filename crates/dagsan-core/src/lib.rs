@@ -37,7 +37,7 @@ pub use locks::{Held, LockMode};
 pub use race::{Access, Meeting, Race, RaceLog};
 pub use recording::Recording;
 pub use step::{Phase, Step};
-pub use stream::{Consumer, Strand, Stream};
+pub use stream::{Consumer, Dropped, Strand, Stream};
 pub use table::Table;
 
 /// So many entries of a table are no burden, whether they are still needed or not.

@@ -9,7 +9,7 @@ use crate::access::{AccessKind, AccessSet, Run, Span, runs_of};
 use crate::bytes::Bytes;
 use crate::error::Error;
 use crate::event::Event;
-use crate::ids::{LockId, SiteId, StrandId, SyncId, TaskId};
+use crate::ids::{LockId, PromiseId, SiteId, StrandId, SyncId, TaskId};
 use crate::locks::{Held, LockMode};
 use crate::sections::{Inside, Sections};
 use crate::step::{Phase, Step};
@@ -30,6 +30,15 @@ pub struct Strand<'a> {
     pub quiescent: bool,
     /// Has everything so far come in the serial depth-first order?
     pub depth_first: bool,
+}
+
+/// Something that tasks could get, and that nobody has a handle to any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Dropped {
+    /// A future. The scope around it joins it all the same.
+    Future(TaskId),
+    /// A promise, whether it was set or not.
+    Promise(PromiseId),
 }
 
 /// What takes a stream.
@@ -53,6 +62,12 @@ pub trait Consumer {
     /// The bytes become other memory: what was done to them before has nothing to do with what
     /// comes.
     fn erase(&mut self, bytes: Bytes) -> Result<(), Error>;
+
+    /// Nobody will get this any more. It changes nothing, and may save memory.
+    fn dropped(&mut self, what: Dropped) -> Result<(), Error> {
+        let _ = what;
+        Ok(())
+    }
 }
 
 impl<C: Consumer + ?Sized> Consumer for &mut C {
@@ -67,6 +82,9 @@ impl<C: Consumer + ?Sized> Consumer for &mut C {
     }
     fn erase(&mut self, bytes: Bytes) -> Result<(), Error> {
         (**self).erase(bytes)
+    }
+    fn dropped(&mut self, what: Dropped) -> Result<(), Error> {
+        (**self).dropped(what)
     }
 }
 
@@ -83,6 +101,9 @@ impl<C: Consumer> Consumer for Vec<C> {
     }
     fn erase(&mut self, bytes: Bytes) -> Result<(), Error> {
         self.iter_mut().try_for_each(|consumer| consumer.erase(bytes))
+    }
+    fn dropped(&mut self, what: Dropped) -> Result<(), Error> {
+        self.iter_mut().try_for_each(|consumer| consumer.dropped(what))
     }
 }
 
@@ -103,6 +124,10 @@ impl<A: Consumer, B: Consumer> Consumer for (A, B) {
     fn erase(&mut self, bytes: Bytes) -> Result<(), Error> {
         self.0.erase(bytes)?;
         self.1.erase(bytes)
+    }
+    fn dropped(&mut self, what: Dropped) -> Result<(), Error> {
+        self.0.dropped(what)?;
+        self.1.dropped(what)
     }
 }
 
@@ -305,6 +330,14 @@ impl<C: Consumer> Stream<C> {
                 ordering.sections.erase(bytes);
             }
             stream.consumer.erase(bytes)
+        })
+    }
+
+    /// Nobody has a handle to this future or promise any more. No event of a task, and so the end of no strand.
+    pub fn dropped(&mut self, what: Dropped) -> Result<(), Error> {
+        self.guarded(|stream| {
+            stream.structure.dropped(what)?;
+            stream.consumer.dropped(what)
         })
     }
 

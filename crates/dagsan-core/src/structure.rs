@@ -33,6 +33,7 @@
 //! that nobody has joined. If only the main task is left, each of the others was joined by a task
 //! that itself was joined later, and the last of these joins was made by the main task.
 
+mod handles;
 mod locking;
 
 use crate::error::Error;
@@ -268,7 +269,7 @@ impl Structure {
             Event::FrameEnd { .. } => self.frame_end(by)?,
             Event::Sync { .. } => closed = self.sync(by)?,
             Event::FutureGet { future, .. } => self.future_get(by, future)?,
-            Event::PromiseNew { promise, .. } => self.promises.create(promise)?,
+            Event::PromiseNew { promise, .. } => self.promises.create(promise, self.recent)?,
             Event::PromiseSet { promise, .. } => self.promises.set(by, promise, self.period)?,
             Event::PromiseGet { promise, .. } => implied = self.promises.get(by, promise)? != self.period,
             Event::IsolatedBegin { .. } => self.isolated_begin(by)?,
@@ -513,19 +514,6 @@ impl Structure {
             }
         }
         Ok(closed)
-    }
-
-    fn future_get(&mut self, by: TaskId, future: TaskId) -> Result<(), Error> {
-        self.check_known(future)?;
-        if !self.is_future(future) {
-            return Err(Error::NotAFuture(future));
-        }
-        self.join_ended(by, future)
-    }
-
-    fn is_future(&self, task: TaskId) -> bool {
-        let word = self.futures.get(task.index() / 64);
-        word.is_some_and(|word| word >> (task.index() % 64) & 1 == 1)
     }
 
     fn join_ended(&mut self, by: TaskId, task: TaskId) -> Result<(), Error> {

@@ -11,7 +11,7 @@ use std::fmt;
 use dagsan_core::graph::{EdgeKind, GraphBuilder};
 use dagsan_core::oracle::Oracle;
 use dagsan_core::order::{Engine, Isolation, Options};
-use dagsan_core::{Bytes, Construct, Consumer, Detector, Error, Race, Run, Step, Strand, Stream};
+use dagsan_core::{Bytes, Construct, Consumer, Detector, Dropped, Error, Race, Run, Step, Strand, Stream};
 
 use crate::sections::DependentSections;
 use crate::{Class, Outcome, Program, Schedule, Stmt, run_in};
@@ -110,6 +110,9 @@ impl Consumer for Seat {
     fn erase(&mut self, bytes: Bytes) -> Result<(), Error> {
         self.take(|detector| detector.erase(bytes))
     }
+    fn dropped(&mut self, what: Dropped) -> Result<(), Error> {
+        self.take(|detector| detector.dropped(what))
+    }
 }
 
 /// The graph builder and a detector per engine, side by side: whoever makes a stream can have it judged.
@@ -196,6 +199,10 @@ impl Consumer for Court {
     fn erase(&mut self, bytes: Bytes) -> Result<(), Error> {
         self.graph.erase(bytes)?;
         self.seats.erase(bytes)
+    }
+    fn dropped(&mut self, what: Dropped) -> Result<(), Error> {
+        self.graph.dropped(what)?;
+        self.seats.dropped(what)
     }
 }
 

@@ -28,6 +28,7 @@ use dagsan_core::{
 };
 
 use crate::program::{Program, Stmt};
+use handles::Handles;
 
 /// What a run came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -98,6 +99,7 @@ pub fn run_in<C: Consumer>(
         promises: BTreeMap::new(),
         futures: BTreeMap::new(),
         regions: BTreeMap::new(),
+        handles: Handles::of(program),
         isolated: None,
         random,
         ready: (schedule == Schedule::Cooperative).then(VecDeque::new),
@@ -203,6 +205,7 @@ struct Runner<'p, 's, C> {
     finishes: Vec<u32>,
     promises: BTreeMap<u32, Promise>,
     futures: BTreeMap<u32, TaskId>,
+    handles: Handles,
     regions: BTreeMap<u32, Region>,
     isolated: Option<TaskId>,
     /// For an interleaved run.
@@ -364,7 +367,8 @@ impl<'p, C: Consumer> Runner<'p, '_, C> {
             }
             Stmt::Future(name, ref body) => {
                 let child = self.start(task, TaskKind::Future, body)?;
-                self.futures.entry(name).or_insert(child);
+                let first = *self.futures.entry(name).or_insert(child);
+                self.future_is_there(name, child, first == child)?;
             }
             Stmt::Post(name, ref body) => {
                 if let Some(region) = self.regions.get_mut(&name) {
@@ -393,12 +397,14 @@ impl<'p, C: Consumer> Runner<'p, '_, C> {
             Stmt::GetFuture(name) => {
                 if let Some(future) = self.ended_future(name) {
                     self.emit(Event::FutureGet { task, future })?;
+                    self.future_was_got(name, future)?;
                 }
             }
             Stmt::Set(name) => self.set_promise(task, name)?,
             Stmt::Get(name) => {
                 if let Some(&Promise { id, .. }) = self.promises.get(&name) {
                     self.emit(Event::PromiseGet { task, promise: id })?;
+                    self.promise_was_got(name, id)?;
                 }
             }
             Stmt::Await(name) => {
@@ -455,6 +461,7 @@ impl<'p, C: Consumer> Runner<'p, '_, C> {
         promise.set = true;
         let promise = promise.id;
         self.emit(Event::PromiseSet { task, promise })?;
+        self.promise_was_set(name, promise)?;
         self.wake(|_, _, wait| wait == Wait::Promise(name));
         Ok(())
     }
@@ -578,5 +585,6 @@ impl<'p, C: Consumer> Runner<'p, '_, C> {
 }
 
 mod cooperative;
+mod handles;
 #[cfg(test)]
 mod tests;

@@ -127,7 +127,7 @@ impl Emitter {
             _ => self.offset(pointer, self.word(offset)),
         };
         // Wide vectors are common, and one hook after the other is faster than the call for a range.
-        let step = if bytes % 16 == 0 && bytes <= WIDE { 16 } else { bytes };
+        let step = if bytes.is_multiple_of(16) && bytes <= WIDE { 16 } else { bytes };
         if !step.is_power_of_two() || step > 16 {
             self.call(RANGE[kind as usize], self.void, &[at(offset), self.word(bytes)]);
             return;

@@ -315,7 +315,7 @@ impl Reader<'_> {
                         Elements::Indices { base: pointer, index, scale: operand(scale)? }
                     }
                 };
-                if bits % 8 != 0 || lanes > 64 {
+                if !bits.is_multiple_of(8) || lanes > 64 {
                     return None;
                 }
                 Place::Elements { at, mask, bytes: bits / 8, lanes }

@@ -190,6 +190,20 @@ pub extern "C" fn __dagsan_promise_get(promise: u64) {
     session::called(frame(), |session| session.promise_get(promise));
 }
 
+/// Nobody has a handle to the future any more.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn __dagsan_future_drop(future: Handle) {
+    session::with(|session| session.future_drop(future));
+}
+
+/// Nobody has a handle to the promise any more.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn __dagsan_promise_drop(promise: u64) {
+    session::with(|session| session.promise_drop(promise));
+}
+
 /// The running task enters an isolated section.
 #[unsafe(no_mangle)]
 #[inline(never)]
@@ -221,6 +235,23 @@ pub extern "C" fn __dagsan_runtime_variable(start: usize, size: usize) {
     {
         owned::is_runtimes(start, size, &inside);
     }
+}
+
+thread_local! {
+    static KEEPS_BOOKS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// What the allocator writes on this thread from here on, or until here, is a task runtime's own business: lists that it keeps
+/// of tasks, and that parallel tasks make grow.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn __dagsan_keep_books(keeps: bool) {
+    KEEPS_BOOKS.set(keeps);
+}
+
+/// Does a task runtime keep its books?
+pub fn keeps_books() -> bool {
+    KEEPS_BOOKS.get()
 }
 
 /// Parallel iterators are split into about so many pieces, or down to single items (0).

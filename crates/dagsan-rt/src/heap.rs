@@ -13,14 +13,14 @@
 //! It cannot see what other allocators do with memory that they got in large pieces, nor a mapping that is put over another
 //! (`MAP_FIXED`).
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::ffi::{c_int, c_void};
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use dagsan_findings::Memory;
-use rustc_hash::FxBuildHasher;
 
+use crate::events;
 use crate::reserve;
 use crate::session::{self, Inside};
 use crate::sites;
@@ -62,9 +62,29 @@ const LARGE: usize = 128 << 10;
 /// So many freed blocks are remembered.
 const FREED: usize = 1024;
 
+/// Blocks, by address.
+#[derive(Debug)]
+pub struct Living(BTreeMap<usize, Block>);
+
+impl Living {
+    const NONE: Living = Living(BTreeMap::new());
+
+    /// The block that the address is in; of one without bytes, its start is taken for one.
+    fn block(&self, address: usize) -> Option<&Block> {
+        let (_, block) = self.0.range(..=address).next_back()?;
+        (address - block.start < block.size.max(1)).then_some(block)
+    }
+
+    /// The memory of the block that the address is in.
+    pub fn at(&self, address: usize) -> Option<Range<usize>> {
+        let Block { start, size, .. } = *self.block(address)?;
+        Some(start..start + size).filter(|block| block.contains(&address))
+    }
+}
+
 #[derive(Debug)]
 struct Blocks {
-    living: HashMap<usize, Block, FxBuildHasher>,
+    living: Living,
     /// Those freed lately, the last one last.
     freed: VecDeque<Block>,
 }
@@ -79,8 +99,7 @@ impl Blocks {
     }
 }
 
-static BLOCKS: Mutex<Blocks> =
-    Mutex::new(Blocks { living: HashMap::with_hasher(FxBuildHasher), freed: VecDeque::new() });
+static BLOCKS: Mutex<Blocks> = Mutex::new(Blocks { living: Living::NONE, freed: VecDeque::new() });
 
 /// The list. None if it is not to be had: a thread that reports why the program is cut off waits only so long for
 /// others, who may wait for what it holds itself.
@@ -91,28 +110,20 @@ fn blocks() -> Option<MutexGuard<'static, Blocks>> {
     Some(BLOCKS.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// The living block that the address is in, or the one that was the last to be freed. Slow; for reports.
+/// The living block that the address is in, or the one that was the last to be freed.
 pub fn block_of(address: usize) -> Option<Block> {
     let blocks = blocks()?;
     let inside = |block: &&Block| (block.start..block.start + block.size.max(1)).contains(&address);
-    blocks.living.values().find(inside).or_else(|| blocks.freed.iter().rev().find(inside)).copied()
+    blocks.living.block(address).or_else(|| blocks.freed.iter().rev().find(inside)).copied()
 }
 
-/// The living block that the address is in. Slow, too.
-pub fn living_block(address: usize) -> Option<Block> {
-    let inside = |block: &&Block| (block.start..block.start + block.size).contains(&address);
-    blocks()?.living.values().find(inside).copied()
-}
-
-/// Does something with the living blocks, sorted by address. None of them can be freed meanwhile: to free a block it must
-/// be taken from the list first. To be called by a thread that is [`Inside`].
-pub fn with_living<R>(action: impl FnOnce(&[Range<usize>]) -> R) -> R {
-    let blocks = blocks();
-    let range = |block: &Block| block.start..block.start + block.size;
-    let living = blocks.iter().flat_map(|blocks| blocks.living.values());
-    let mut living: Vec<Range<usize>> = living.map(range).collect();
-    living.sort_unstable_by_key(|block| block.start);
-    action(&living)
+/// Does something with the living blocks, or with none if the list is not to be had. None of them can be freed meanwhile:
+/// to free a block it must be taken from the list first. To be called by a thread that is [`Inside`].
+pub fn with_living<R>(action: impl FnOnce(&Living) -> R) -> R {
+    match blocks() {
+        Some(blocks) => action(&blocks.living),
+        None => action(&Living::NONE),
+    }
 }
 
 /// A block was allocated, and so many bytes of it written.
@@ -132,14 +143,16 @@ fn allocated(start: *mut c_void, size: usize, filled: usize) -> *mut c_void {
             sites::walk(frame, stack.low, stack.high, &mut block.frames);
             // SAFETY: the allocator has just returned it.
             session.allocated(start, unsafe { malloc_usable_size(start as *mut c_void) });
-            session.filled(start, filled, block.frames());
+            if filled > 0 && !events::keeps_books() {
+                session.filled(start, filled, block.frames());
+            }
         });
         if known.is_none() {
             let stack = threads::stack();
             sites::walk(frame, stack.low, stack.high, &mut block.frames);
         }
         if let Some(mut blocks) = blocks() {
-            blocks.living.insert(start, block);
+            blocks.living.0.insert(start, block);
         }
     }
     start
@@ -170,7 +183,7 @@ fn freed(start: *mut c_void) {
         session::with(|session| session.free(start as usize, size, size >= LARGE, frame));
     }
     change(|blocks| {
-        let block = blocks.living.remove(&(start as usize));
+        let block = blocks.living.0.remove(&(start as usize));
         blocks.remember(block);
     });
 }
@@ -197,14 +210,14 @@ unsafe fn resized(old: *mut c_void, size: usize) -> *mut c_void {
         return unsafe { __libc_realloc(old, size) };
     }
     // When it is freed, another thread may get its address at once.
-    let block = change(|blocks| blocks.living.remove(&(old as usize))).flatten();
+    let block = change(|blocks| blocks.living.0.remove(&(old as usize))).flatten();
     // SAFETY: the caller's promise.
     let had = unsafe { malloc_usable_size(old) };
     // SAFETY: the caller's promise.
     let new = unsafe { __libc_realloc(old, size) };
     if new.is_null() && size != 0 {
         // It is where it was.
-        change(|blocks| blocks.living.extend(block.map(|block| (block.start, block))));
+        change(|blocks| blocks.living.0.extend(block.map(|block| (block.start, block))));
         return failed(size);
     }
     if ACTIVE.get() {
@@ -406,4 +419,21 @@ pub unsafe extern "C" fn mremap(
         });
     }
     new
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_in_one_block_at_most() {
+        let block = |start, size| (start, Block { start, size, frames: [0; FRAMES] });
+        let living = Living(BTreeMap::from([block(64, 16), block(80, 0), block(96, 8)]));
+        let starts = |address| living.block(address).map(|block| block.start);
+        assert_eq!(
+            [63, 64, 79, 80, 81, 95, 103, 104].map(starts),
+            [None, Some(64), Some(64), Some(80), None, None, Some(96), None]
+        );
+        assert_eq!((living.at(70), living.at(80), living.at(200)), (Some(64..80), None, None));
+    }
 }

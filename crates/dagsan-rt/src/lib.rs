@@ -35,6 +35,7 @@ mod options;
 mod owned;
 mod pass;
 mod peek;
+mod promises;
 mod races;
 mod ranges;
 mod reach;

@@ -25,9 +25,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use dagsan_core::{Location, Race, SiteId};
 use rustc_hash::FxHashSet;
 
-use crate::heap::{self, Block};
+use crate::heap;
 use crate::races;
-use crate::reach::Living;
+use crate::reach;
 use crate::reserve;
 use crate::session::{self, Inside, Session};
 use crate::state::{is_owner, this_thread};
@@ -173,7 +173,7 @@ impl Session {
     }
 
     fn ask_about(&mut self, address: usize) {
-        let Some(Block { start, size, .. }) = heap::living_block(address) else { return };
+        let Some(Range { start, end }) = heap::with_living(|living| living.at(address)) else { return };
         if self.owned.shared.contains(&start) {
             return;
         }
@@ -181,8 +181,8 @@ impl Session {
             self.owned.shared.insert(start);
             return;
         }
-        self.owned.blocks.insert(start, start + size);
-        self.erase(start, size);
+        self.owned.blocks.insert(start, end);
+        self.erase(start, end - start);
     }
 
     fn leads_from_variables_only(&mut self, block: usize) -> bool {
@@ -193,19 +193,18 @@ impl Session {
             .flat_map(|line| programs(line, this_thread()))
             .collect();
         let statics = self.image.statics();
-        heap::with_living(|blocks| {
-            let mut words = self.owned.words.saturating_sub(blocks.len()).min(WORDS_PER_BLOCK);
-            let before = words;
+        let before = self.owned.words.min(WORDS_PER_BLOCK);
+        let mut words = before;
+        let owned = heap::with_living(|living| {
             // SAFETY: blocks that live as long as `with_living` runs; the variables of this thread, and the statics of the
             // program, which are there as long as these are.
-            let (mine, everybodys) = unsafe {
-                let living = Living::new(blocks);
-                let mine = living.lead_to(block, &variables, &mut words) == Some(true);
-                (mine, mine && living.lead_to(block, &statics, &mut words) != Some(false))
-            };
-            self.owned.words = self.owned.words.saturating_sub(blocks.len() + before - words);
-            mine && !everybodys
-        })
+            unsafe {
+                reach::lead_to(block, &variables, |at| living.at(at), &mut words) == Some(true)
+                    && reach::lead_to(block, &statics, |at| living.at(at), &mut words) == Some(false)
+            }
+        });
+        self.owned.words -= before - words;
+        owned
     }
 }
 

@@ -120,10 +120,12 @@ fn place(access: &Access, line: u64, byte: u64, sites: &mut Sites) -> Place {
 
 fn memory(location: Location, tasks: &Tasks, image: &Image) -> heap::Where {
     let address = location.addresses().next().unwrap_or_default() as usize;
-    match (heap::block_of(address), tasks.of_stack(address), image.relative(address)) {
-        (Some(block), ..) => heap::Where::Block(block),
-        (None, Some(task), _) => heap::Where::Known(Memory::Stack { task: Some(task.0) }),
-        (None, None, Some(at)) => heap::Where::Known(Memory::Static { at }),
-        (None, None, None) => heap::Where::Known(Memory::Other),
+    if let Some(block) = heap::block_of(address) {
+        return heap::Where::Block(block);
     }
+    heap::Where::Known(match (tasks.of_stack(address), image.relative(address)) {
+        (Some(task), _) => Memory::Stack { task: Some(task.0) },
+        (None, Some(at)) => Memory::Static { at },
+        (None, None) => Memory::Other,
+    })
 }

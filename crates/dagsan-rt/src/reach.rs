@@ -8,56 +8,36 @@
 
 use std::ops::Range;
 
-/// Memory that is certain to be there, as long as this lives.
-#[derive(Debug)]
-pub struct Living<'a> {
-    /// Sorted, and disjoint.
-    blocks: &'a [Range<usize>],
-}
+use rustc_hash::FxHashSet;
 
-impl<'a> Living<'a> {
-    /// Blocks, sorted by address.
-    ///
-    /// # Safety
-    ///
-    /// They can be read until this is gone.
-    pub unsafe fn new(blocks: &'a [Range<usize>]) -> Living<'a> {
-        debug_assert!(blocks.is_sorted_by(|a, b| a.end <= b.start));
-        Living { blocks }
-    }
-
-    /// The block that the address is in, by number.
-    fn at(&self, address: usize) -> Option<usize> {
-        let next = self.blocks.partition_point(|block| block.start <= address);
-        next.checked_sub(1).filter(|&number| address < self.blocks[number].end)
-    }
-
-    /// Do the roots lead to the block that the address is in? None if that takes more than `words`, which is how many may be
-    /// looked at; what is left of them is left.
-    ///
-    /// # Safety
-    ///
-    /// The roots can be read.
-    pub unsafe fn lead_to(&self, address: usize, roots: &[Range<usize>], words: &mut usize) -> Option<bool> {
-        let Some(wanted) = self.at(address) else { return Some(false) };
-        let mut seen = vec![false; self.blocks.len()];
-        let mut next: Vec<Range<usize>> = roots.to_vec();
-        while let Some(range) = next.pop() {
-            // SAFETY: a root or a living block.
-            for word in unsafe { words_of(range) } {
-                *words = words.checked_sub(1)?;
-                match self.at(word) {
-                    Some(number) if number == wanted => return Some(true),
-                    Some(number) if !seen[number] => {
-                        seen[number] = true;
-                        next.push(self.blocks[number].clone());
-                    }
-                    _ => {}
-                }
+/// Do the roots lead to the block that starts at `wanted`, by way of the blocks that `block_at` finds for addresses? None if
+/// that takes more than `words`, which is how many may be looked at; what is left of them is left.
+///
+/// # Safety
+///
+/// The roots can be read, and the blocks, as long as this runs.
+pub unsafe fn lead_to(
+    wanted: usize,
+    roots: &[Range<usize>],
+    block_at: impl Fn(usize) -> Option<Range<usize>>,
+    words: &mut usize,
+) -> Option<bool> {
+    let mut seen = FxHashSet::default();
+    let mut next: Vec<Range<usize>> = roots.to_vec();
+    while let Some(range) = next.pop() {
+        // SAFETY: a root or a living block.
+        for word in unsafe { words_of(range) } {
+            *words = words.checked_sub(1)?;
+            let Some(block) = block_at(word) else { continue };
+            if block.start == wanted {
+                return Some(true);
+            }
+            if seen.insert(block.start) {
+                next.push(block);
             }
         }
-        Some(false)
     }
+    Some(false)
 }
 
 /// The aligned words of some memory.
@@ -82,16 +62,14 @@ mod tests {
         start..start + size_of_val(values)
     }
 
-    /// Does `root` lead to the address, by way of these blocks?
-    fn leads(root: usize, to: usize, blocks: &[&[usize]], words: usize) -> Option<bool> {
-        let mut blocks: Vec<Range<usize>> = blocks.iter().map(|block| range(block)).collect();
-        blocks.sort_by_key(|block| block.start);
-        // SAFETY: slices that live.
-        let living = unsafe { Living::new(&blocks) };
+    /// Does `root` lead to the block, by way of these blocks?
+    fn leads(root: usize, to: &[usize], blocks: &[&[usize]], words: usize) -> Option<bool> {
+        let blocks: Vec<Range<usize>> = blocks.iter().map(|block| range(block)).collect();
+        let block_at = |address: usize| blocks.iter().find(|block| block.contains(&address)).cloned();
         let roots = [7, root];
         let mut left = words;
-        // SAFETY: as above.
-        unsafe { living.lead_to(to, &[range(&roots)], &mut left) }
+        // SAFETY: slices that live.
+        unsafe { lead_to(range(to).start, &[range(&roots)], block_at, &mut left) }
     }
 
     #[test]
@@ -100,12 +78,12 @@ mod tests {
         let middle = vec![0, &raw const last[2] as usize];
         let first = vec![middle.as_ptr() as usize];
         let all: &[&[usize]] = &[&first, &middle, &last];
-        let (root, to) = (first.as_ptr() as usize, &raw const last[1] as usize);
-        assert_eq!(leads(root, to, all, 100), Some(true));
-        assert_eq!(leads(root, to, &[&first, &last], 100), Some(false), "the middle is gone");
-        assert_eq!(leads(0, to, all, 100), Some(false));
-        assert_eq!(leads(root, to, &[&first, &middle], 100), Some(false), "this is no living block");
-        assert_eq!(leads(root, to, all, 3), None, "it takes five words");
+        let root = first.as_ptr() as usize;
+        assert_eq!(leads(root, &last, all, 100), Some(true));
+        assert_eq!(leads(root, &last, &[&first, &last], 100), Some(false), "the middle is gone");
+        assert_eq!(leads(0, &last, all, 100), Some(false));
+        assert_eq!(leads(root, &last, &[&first, &middle], 100), Some(false), "this is no living block");
+        assert_eq!(leads(root, &last, all, 3), None, "it takes five words");
     }
 
     #[test]
@@ -113,10 +91,7 @@ mod tests {
         let mut circle = vec![0usize; 4];
         circle[1] = circle.as_ptr() as usize;
         let other = vec![0usize; 2];
-        assert_eq!(
-            leads(circle.as_ptr() as usize, other.as_ptr() as usize, &[&circle, &other], 100),
-            Some(false)
-        );
-        assert_eq!(leads(range(&other).end, other.as_ptr() as usize, &[&other], 100), Some(false));
+        assert_eq!(leads(circle.as_ptr() as usize, &other, &[&circle, &other], 100), Some(false));
+        assert_eq!(leads(range(&other).end, &other, &[&other], 100), Some(false));
     }
 }

@@ -30,11 +30,9 @@ use std::time::Instant;
 
 use dagsan_core::structure::ROOT;
 use dagsan_core::{
-    AccessKind, Bytes, Construct, Detector, Error, Event, PromiseId, ScopeId, SiteId, Span, Stream, TaskId,
-    TaskKind,
+    AccessKind, Bytes, Construct, Detector, Error, Event, ScopeId, SiteId, Span, Stream, TaskId, TaskKind,
 };
 use dagsan_findings as findings;
-use rustc_hash::FxHashMap;
 
 use crate::events;
 pub use crate::holder::{Inside, Last, be_patient, last, start, with, with_inside};
@@ -43,6 +41,7 @@ use crate::log::{self, Outbox};
 use crate::options::Options;
 use crate::owned::Owned;
 use crate::pass::Unseen;
+use crate::promises::Promises;
 use crate::races::Found;
 use crate::sites::{self, Origin, Sites};
 use crate::state::{OWNER, is_owner};
@@ -66,8 +65,7 @@ pub struct Session {
     pub stopped: Option<findings::End>,
     /// The first deadlock.
     pub deadlock: Option<findings::End>,
-    /// The promises that the stream knows, by the numbers that the task runtime has for them.
-    promises: FxHashMap<u64, PromiseId>,
+    pub promises: Promises,
     /// The program's thread-local variables, of the thread that owns the session.
     pub thread_locals: Range<usize>,
     /// What these alone lead to.
@@ -199,7 +197,7 @@ impl Session {
             started: Instant::now(),
             stopped: None,
             deadlock: None,
-            promises: FxHashMap::default(),
+            promises: Promises::default(),
             thread_locals: 0..0,
             owned: Owned::default(),
             active: false,
@@ -289,6 +287,7 @@ impl Session {
             self.sync.forget();
             self.owned.clear();
             self.sites.journal.forget();
+            self.forget_promises();
         }
         self.active = active;
     }
@@ -368,25 +367,6 @@ impl Session {
         self.deliver();
         self.tasks.resume(task);
         self.give_back_lost();
-    }
-
-    /// The running task sets a promise. The stream hears of a promise when it is set: it may have been made while nothing
-    /// was checked.
-    pub fn promise_set(&mut self, promise: u64) {
-        let task = self.tasks.current();
-        let number = PromiseId(self.promises.len() as u32);
-        self.promises.insert(promise, number);
-        self.event(Event::PromiseNew { task, promise: number });
-        self.event(Event::PromiseSet { task, promise: number });
-    }
-
-    /// The running task gets a promise that has been set. One that the stream has not heard of was set while nothing
-    /// was checked, and so before all that is.
-    pub fn promise_get(&mut self, promise: u64) {
-        if let Some(&promise) = self.promises.get(&promise) {
-            let task = self.tasks.current();
-            self.event(Event::PromiseGet { task, promise });
-        }
     }
 
     /// Hands what the running strand has done so far to the detector.

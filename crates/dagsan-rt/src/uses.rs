@@ -33,7 +33,9 @@ impl Use {
             Done::Store { .. } => Use::Sets,
             // Whether it was done is a value too.
             Done::Update { change: Change::CompareExchange, .. } => Use::Value,
-            Done::Update { .. } if announced => Use::Value,
+            // In code that is not optimised, functions of the standard library lie in between, and use it to return it.
+            Done::Update { .. } if announced && cfg!(feature = "inline-hooks") => Use::Value,
+            Done::Update { .. } if announced => Use::PerhapsValue,
             Done::Update { .. } if cfg!(feature = "pass") => Use::None,
             Done::Update { .. } => Use::PerhapsValue,
         }

@@ -232,7 +232,7 @@ impl Executor {
         let mut blocked = self.blocked.borrow_mut();
         while let Some((&key, &fiber)) = blocked.range((address, 0)..=(address, u64::MAX)).next() {
             blocked.remove(&key);
-            self.ready.borrow_mut().push_back(fiber);
+            events::books(|| self.ready.borrow_mut().push_back(fiber));
         }
         self.sleeping.set(blocked.len());
     }
@@ -282,7 +282,7 @@ impl Executor {
 #[cold]
 fn new_fiber() -> Result<NonNull<Fiber>, fiber::Error> {
     // If the thread is ending, and `CLEANUP` has run, then what comes now stays with the process.
-    _ = CLEANUP.try_with(|_| ());
+    _ = events::books(|| CLEANUP.try_with(|_| ()));
     // It leads to the fibers, and so to all that tasks were started with.
     EXECUTOR.with(|executor| {
         events::runtime_variable(ptr::from_ref(executor).addr(), size_of_val(executor));

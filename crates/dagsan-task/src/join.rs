@@ -14,6 +14,8 @@ use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 
+use crate::events;
+
 /// What a panic carries.
 pub(crate) type Payload = Box<dyn Any + Send>;
 
@@ -70,7 +72,7 @@ impl Join {
     #[cold]
     pub(crate) fn await_stray(&self, promise: u64) {
         let mut strays = self.strays.take();
-        strays.push(promise);
+        events::books(|| strays.push(promise));
         self.strays.set(strays);
     }
 

@@ -109,6 +109,19 @@ impl Latch {
     }
 }
 
+/// The last handle is gone. A promise that a future sets at its end is got by the scope around it, too.
+impl Drop for Latch {
+    #[inline(never)]
+    fn drop(&mut self) {
+        let number = *self.number.get_mut();
+        match self.kind {
+            Kind::Promise(_) => events::promise_drop(number),
+            Kind::Future if *self.stray.get_mut() => {}
+            Kind::Future => events::future_drop(number),
+        }
+    }
+}
+
 impl fmt::Display for Latch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {

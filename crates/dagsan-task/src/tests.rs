@@ -5,7 +5,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use dagsan_core::{Consumer, Error, Event, PromiseId, Step, Strand, Stream, TaskId, TaskKind};
+use dagsan_core::{Consumer, Dropped, Error, Event, PromiseId, Step, Strand, Stream, TaskId, TaskKind};
 
 use crate::events::Kind;
 use crate::events::recorded::Call::{self, *};
@@ -31,8 +31,18 @@ fn replay(calls: &[Call]) -> Result<(), String> {
     let mut stream = Stream::new(Nobody);
     let mut current = Some(TaskId(0));
     for (at, call) in calls.iter().enumerate() {
-        if let Resume(task) = call {
-            current = Some(TaskId(*task as u32));
+        let dropped = match call {
+            Resume(task) => {
+                current = Some(TaskId(*task as u32));
+                continue;
+            }
+            Deadlock(_) => continue,
+            FutureDrop(future) => Some(Dropped::Future(TaskId(*future as u32))),
+            PromiseDrop(number) => Some(Dropped::Promise(PromiseId(*number as u32))),
+            _ => None,
+        };
+        if let Some(dropped) = dropped {
+            stream.dropped(dropped).map_err(|error| format!("{at}: {call:?}: {error}"))?;
             continue;
         }
         let task = current.ok_or_else(|| format!("{at}: {call:?}: no task is current"))?;
@@ -128,7 +138,16 @@ fn a_get_is_announced_after_the_set() {
     });
     let expected = [
         &[PromiseNew(0), FinishBegin, Spawn(Kind::Future, 1), Resume(0), PromiseSet(0)][..],
-        &[Resume(1), PromiseGet(0), TaskEnd, Resume(0), FutureGet(1), FinishEnd],
+        &[
+            Resume(1),
+            PromiseGet(0),
+            TaskEnd,
+            Resume(0),
+            FutureGet(1),
+            FutureDrop(1),
+            FinishEnd,
+            PromiseDrop(0),
+        ],
     ];
     assert_eq!(calls, expected.concat());
 }

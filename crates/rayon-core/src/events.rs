@@ -60,6 +60,15 @@ pub(crate) struct Blocked<'a> {
 /// A place in the source.
 pub(crate) type Place = &'static Location<'static>;
 
+/// Changes a list of the runtime's own, which tasks share without the program's knowing. Its memory grows unseen.
+#[inline]
+pub(crate) fn books<R>(change: impl FnOnce() -> R) -> R {
+    keep_books(true);
+    let result = change();
+    keep_books(false);
+    result
+}
+
 /// A promise that is set here and now.
 pub(crate) fn promise_here() -> u64 {
     let promise = promise_new();
@@ -108,10 +117,13 @@ mod silent {
         fn promise_new() -> u64;
         fn promise_set(promise: u64);
         fn promise_get(promise: u64);
+        fn future_drop(task: Task);
+        fn promise_drop(promise: u64);
         fn isolated_begin();
         fn isolated_end();
         fn deadlock(blocked: &[Blocked<'_>]);
         fn set_stack(task: Task, high: usize);
+        fn keep_books(keeps: bool);
         fn split(pieces: u32);
         fn schedule_dependent(place: Place, what: Dependence);
         fn runtime_variable(start: usize, size: usize);
@@ -166,6 +178,10 @@ mod announced {
         pub(crate) safe fn promise_set(promise: u64);
         #[link_name = "__dagsan_promise_get"]
         pub(crate) safe fn promise_get(promise: u64);
+        #[link_name = "__dagsan_future_drop"]
+        pub(crate) safe fn future_drop(task: Task);
+        #[link_name = "__dagsan_promise_drop"]
+        pub(crate) safe fn promise_drop(promise: u64);
         #[link_name = "__dagsan_isolated_begin"]
         pub(crate) safe fn isolated_begin();
         #[link_name = "__dagsan_isolated_end"]
@@ -178,6 +194,8 @@ mod announced {
         pub(crate) safe fn stack() -> Stack;
         #[link_name = "__dagsan_set_stack"]
         pub(crate) safe fn set_stack(task: Task, high: usize);
+        #[link_name = "__dagsan_keep_books"]
+        pub(crate) safe fn keep_books(keeps: bool);
         #[link_name = "__dagsan_split"]
         pub(crate) safe fn split(pieces: u32);
         #[link_name = "__dagsan_runtime_variable"]
@@ -256,6 +274,8 @@ pub(crate) mod recorded {
         PromiseNew(u64),
         PromiseSet(u64),
         PromiseGet(u64),
+        FutureDrop(Task),
+        PromiseDrop(u64),
         IsolatedBegin,
         IsolatedEnd,
         Deadlock(Vec<(Task, String)>),
@@ -315,6 +335,8 @@ pub(crate) mod recorded {
         future_get(task: Task) => FutureGet;
         promise_set(promise: u64) => PromiseSet;
         promise_get(promise: u64) => PromiseGet;
+        future_drop(task: Task) => FutureDrop;
+        promise_drop(promise: u64) => PromiseDrop;
         split(pieces: u32) => Split;
     }
 
@@ -416,6 +438,8 @@ pub(crate) mod recorded {
     pub(crate) fn set_stack(_: Task, _: usize) {}
 
     pub(crate) fn runtime_variable(_: usize, _: usize) {}
+
+    pub(crate) fn keep_books(_: bool) {}
 
     pub(crate) use super::context::{context, set_context};
 }

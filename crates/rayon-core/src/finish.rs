@@ -191,14 +191,14 @@ impl Finish {
     /// finish.
     pub(crate) fn spawn(&self, request: Request) {
         if self.thread != thread::current().id() {
-            return self.queue().push(Job { request, task: None });
+            return events::books(|| self.queue().push(Job { request, task: None }));
         }
         if !request.pool.is_current() {
             return self.run(Job { request, task: None });
         }
         let kind = self.kind(&request);
         let task = tasks::start(kind, request.place);
-        self.queue().push(Job { request, task: Some((task, kind)) });
+        events::books(|| self.queue().push(Job { request, task: Some((task, kind)) }));
     }
 
     /// Who joins the task of a job, if the running task starts it.
@@ -231,7 +231,8 @@ impl Finish {
             }
             if kind == Kind::Outer {
                 let ended = events::promise_here();
-                self.strays.lock().unwrap_or_else(PoisonError::into_inner).push(ended);
+                let mut strays = self.strays.lock().unwrap_or_else(PoisonError::into_inner);
+                events::books(|| strays.push(ended));
             }
         };
         match task {

@@ -200,7 +200,8 @@ impl Pool {
         if !global {
             let promise = events::promise_new();
             events::promise_set(promise);
-            self.ended.lock().unwrap_or_else(PoisonError::into_inner).push(promise);
+            let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+            events::books(|| ended.push(promise));
         }
     }
 }

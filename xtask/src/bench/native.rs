@@ -7,7 +7,7 @@
 //! Tasks run on one thread in all three. That is kind to ThreadSanitizer, which then has no other thread to compare with.
 
 mod builds;
-mod process;
+pub mod process;
 mod table;
 
 use std::fs;
@@ -18,10 +18,9 @@ use anyhow::{Context, Result, bail, ensure};
 use dagsan_findings::{End, FINDINGS_FILE, Findings};
 use indicatif::ProgressBar;
 
-pub use builds::{cargo_dagsan, succeed, target_directory};
+pub use builds::{Build, cargo_dagsan, succeed, target_directory};
 pub use table::{Aim, Measure};
 
-use builds::Build;
 use table::Row;
 
 /// Options of `bench native`.
@@ -38,14 +37,20 @@ pub struct Args {
     write: bool,
 }
 
+/// A page with a table that was measured.
+pub struct Page {
+    /// Its path.
+    pub name: &'static str,
+    /// What the table stands between.
+    pub marks: [&'static str; 2],
+}
+
 /// Kernels that are measured together.
 pub struct Suite {
     /// Where they are.
     pub package: &'static str,
     /// Where the table is kept.
-    pub page: &'static str,
-    /// What it stands between.
-    pub marks: [&'static str; 2],
+    pub page: Page,
     /// What should come out.
     pub aims: &'static [Aim],
 }
@@ -56,8 +61,10 @@ const fn aim(kernel: Option<&'static str>, measure: Measure, most: f64) -> Aim {
 
 const NATIVE: Suite = Suite {
     package: "kernels",
-    page: "docs/benchmarks/native.md",
-    marks: ["<!-- measured: by cargo xtask bench native --write -->\n", "<!-- end -->\n"],
+    page: Page {
+        name: "docs/benchmarks/native.md",
+        marks: ["<!-- measured: by cargo xtask bench native --write -->\n", "<!-- end -->\n"],
+    },
     aims: &[
         aim(Some("matmul"), Measure::Slowdown, 6.0),
         aim(Some("matmul"), Measure::AgainstTsan, 0.35),
@@ -93,8 +100,8 @@ pub fn run_suite(root: &Path, args: &Args, suite: &Suite) -> Result<()> {
     println!("\n{}\n{}", table::text(&lines), targets.join("\n"));
     if args.write {
         let targets: Vec<String> = targets.iter().map(|target| format!("- {target}\n")).collect();
-        let head = format!("{}, {} cores, `--runs {}`:", date()?, cores(), args.runs);
-        write(root, suite, &format!("\n{head}\n\n{}\n{}\n", table::markdown(&lines), targets.concat()))?;
+        let measured = format!("{}\n{}\n", table::markdown(&lines), targets.concat());
+        suite.page.write(root, &format!("`--runs {}`", args.runs), &measured)?;
     }
     Ok(())
 }
@@ -161,14 +168,16 @@ fn date() -> Result<String> {
     Ok(process::run(Command::new("date").arg("+%F"))?.stdout.trim().to_owned())
 }
 
-/// Puts the text in the place of what was measured before.
-fn write(root: &Path, suite: &Suite, measured: &str) -> Result<()> {
-    let name = suite.page;
-    let path = root.join(name);
-    let page = fs::read_to_string(&path).with_context(|| format!("cannot read {name}"))?;
-    let [start, end] = suite.marks;
-    let parts = page.split_once(start).and_then(|(before, rest)| Some((before, rest.split_once(end)?.1)));
-    let (before, after) = parts.with_context(|| format!("{name} has no place for the table"))?;
-    fs::write(&path, [before, start, measured, end, after].concat())
-        .with_context(|| format!("cannot write {name}"))
+impl Page {
+    /// Puts the table in the place of what was measured before, under the date and `how` it was measured.
+    pub fn write(&self, root: &Path, how: &str, measured: &str) -> Result<()> {
+        let Page { name, marks: [start, end] } = self;
+        let path = root.join(name);
+        let page = fs::read_to_string(&path).with_context(|| format!("cannot read {name}"))?;
+        let parts = page.split_once(start).and_then(|(before, rest)| Some((before, rest.split_once(end)?.1)));
+        let (before, after) = parts.with_context(|| format!("{name} has no place for the table"))?;
+        let head = format!("\n{}, {} cores, {how}:\n\n", date()?, cores());
+        fs::write(&path, [before, start, &head, measured, end, after].concat())
+            .with_context(|| format!("cannot write {name}"))
+    }
 }

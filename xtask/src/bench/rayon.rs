@@ -7,12 +7,14 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::bench::native::{self, Aim, Args, Measure, Suite};
+use crate::bench::native::{self, Aim, Args, Measure, Page, Suite};
 
 const RAYON: Suite = Suite {
     package: "kernels/rayon",
-    page: "docs/benchmarks/rayon.md",
-    marks: ["<!-- measured: by cargo xtask bench rayon --write -->\n", "<!-- end -->\n"],
+    page: Page {
+        name: "docs/benchmarks/rayon.md",
+        marks: ["<!-- measured: by cargo xtask bench rayon --write -->\n", "<!-- end -->\n"],
+    },
     aims: &[Aim { kernel: None, measure: Measure::AgainstTsan, most: 0.5 }],
 };
 

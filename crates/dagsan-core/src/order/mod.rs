@@ -25,7 +25,7 @@ use crate::error::Error;
 use crate::event::Construct;
 use crate::ids::StrandId;
 use crate::step::Step;
-use crate::stream::Strand;
+use crate::stream::{Dropped, Strand};
 use crate::tasks::Tasks;
 
 /// What an order engine is to the detector.
@@ -63,6 +63,18 @@ pub trait Order: Send {
     fn bag(&mut self, a: StrandId) -> Option<u32> {
         let _ = a;
         None
+    }
+
+    /// Nobody will get this any more.
+    fn dropped(&mut self, what: Dropped) {
+        let _ = what;
+    }
+
+    /// Is there so much to be let go by [`Order::collect`], beyond `recent`, that it costs no more than a constant for each
+    /// event since the last time?
+    fn wants_collection(&self, recent: usize) -> bool {
+        let _ = recent;
+        false
     }
 
     /// Of the strands so far, only `live`, sorted, will ever be asked about again: the engine may forget the others.

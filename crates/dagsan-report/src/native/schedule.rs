@@ -122,7 +122,7 @@ fn called(stack: &[Frame]) -> Option<(String, (String, u32, u32))> {
 }
 
 /// Where our rayon-core is.
-const RAYON_CORE: &str = "/crates/rayon-core/src/";
+const RAYON_CORE: &str = "crates/rayon-core/src/";
 
 fn is_rayons(file: &str) -> bool {
     file.contains("/rayon-1.") || file.contains(RAYON_CORE)

@@ -49,7 +49,7 @@ pub fn build(directory: &Path, hooks: Hooks, color: &str, quiet: bool) -> Result
         Hooks::Called => ("called", String::new()),
     };
     let mut name = name.to_owned();
-    if !quiet && !directory.join(&name).exists() {
+    if !quiet && !directory.exists() {
         status::progress(color, "Compiling", "dagsan runtime");
     }
     let pass = pass::prepare(&directory.join("pass"))?;

@@ -117,8 +117,9 @@ fn only_the_users_code_is_shown(program: &Path, lines_are_known: bool) {
         }
         let created = report.tasks.values().filter_map(|task| task.created.as_ref());
         for place in created {
+            // The compiler may name it from the root of the package, which the program does not tell.
             let file = report.sources[place.source].name();
-            assert!(file.starts_with(SOURCES), "{name}: a task of {file}");
+            assert!(file.contains("src/bin/seeds/"), "{name}: a task of {file}");
         }
         let text = dagsan_report::text::render(&report);
         assert!(!text.contains("`sync`") && !text.contains("`finish`"), "{name}: {text}");

@@ -14,6 +14,8 @@ pub struct Ended {
     /// The most memory it had at a time, in bytes. The system begins with what this process had when it started the
     /// other, so that nothing smaller than xtask itself (some MiB) can be seen.
     pub peak: u64,
+    /// Processor time, in seconds.
+    pub cpu: f64,
 }
 
 /// Runs the program to its end. What it says on standard error is seen.
@@ -29,7 +31,9 @@ pub fn run(command: &mut Command) -> Result<Ended> {
     pipe.read_to_string(&mut stdout).with_context(|| format!("cannot read what {name} prints"))?;
     let (status, usage) = wait(child.id()).with_context(|| format!("cannot wait for {name}"))?;
     let peak = u64::try_from(usage.ru_maxrss).unwrap_or(0) * 1024;
-    Ok(Ended { status, stdout, peak })
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    let cpu = seconds(usage.ru_utime) + seconds(usage.ru_stime);
+    Ok(Ended { status, stdout, peak, cpu })
 }
 
 /// Waits for a child, which nobody else waits for, and asks what it used: the standard library does not.

@@ -24,7 +24,11 @@
 //! ```
 //!
 //! When a strand learns something, or a scope closes, knowledge of set events that all SP-precede what follows is dropped: it
-//! can only confirm what the SP order says.
+//! can only confirm what the SP order says. Set events that answer nothing any more are let go now and then (`collect`).
+
+mod collect;
+
+pub(super) use collect::Moment;
 
 use crate::ids::StrandId;
 use crate::order::Visits;
@@ -38,10 +42,12 @@ pub(super) struct SetEvent {
     pub(super) clock: u32,
     /// What the setting task knew.
     pub(super) known: Known,
+    /// When its task has last learnt something. While a task stays at a position this number grows with what it knows.
+    pub(super) learnt: u32,
 }
 
 /// The number of a knowledge node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Known(u32);
 
 impl Known {
@@ -129,8 +135,7 @@ const NOTHING: Node = Node {
 struct Point {
     at: Position,
     clock: u32,
-    /// What its task knew.
-    known: Known,
+    learnt: u32,
     hebrew: Position,
 }
 
@@ -160,6 +165,11 @@ impl Knowledge {
             memo: vec![(StrandId(0), Known::NOTHING, false); MEMO],
             visits: Visits::default(),
         }
+    }
+
+    /// How many nodes there are.
+    pub(super) fn len(&self) -> usize {
+        self.nodes.len()
     }
 
     pub(super) fn clear(&mut self) {
@@ -212,7 +222,7 @@ impl Knowledge {
     }
 
     /// Does all that `known` has SP-precede `at`?
-    fn settled(&self, sp: &SeriesParallel, known: Known, at: Position) -> bool {
+    pub(super) fn settled(&self, sp: &SeriesParallel, known: Known, at: Position) -> bool {
         let all = &self.node(known).all;
         known == Known::NOTHING || sp.corner_precedes(all.english, all.hebrew, at)
     }
@@ -253,10 +263,10 @@ impl Knowledge {
             false => std::cmp::Ordering::Greater,
         });
         let first = self.points.len();
-        self.points.extend(events.iter().map(|&SetEvent { at, clock, known }| Point {
+        self.points.extend(events.iter().map(|&SetEvent { at, clock, learnt, .. }| Point {
             at,
             clock,
-            known,
+            learnt,
             hebrew: at,
         }));
         let points = &mut self.points[first..];
@@ -333,7 +343,7 @@ impl Knowledge {
         // The strands before it are those up to this one. Before strand 0 there is none, and nothing that could
         // be missed.
         let Some(last) = event.clock.checked_sub(1) else { return true };
-        known != Known::NOTHING && self.search(sp, StrandId(last), event.at, known, Some(event.known))
+        known != Known::NOTHING && self.search(sp, StrandId(last), event.at, known, Some(event.learnt))
     }
 
     #[inline]
@@ -343,16 +353,14 @@ impl Knowledge {
     }
 
     /// Is there an event in `known` at or after `at`, at that position after strand `a`? With `learnt`, what is asked
-    /// about is not `a` itself but a set event at `at`, after `a`, that knew `learnt`. While a task stays at a
-    /// position, what it knows has the larger number the more it is: it is dropped at that position
-    /// only before anything was learnt there.
+    /// about is not `a` itself but a set event at `at`, after `a`, with that in its `learnt`.
     fn search(
         &mut self,
         sp: &SeriesParallel,
         a: StrandId,
         at: Position,
         known: Known,
-        learnt: Option<Known>,
+        learnt: Option<u32>,
     ) -> bool {
         self.next_search();
         let mut queue = std::mem::take(&mut self.queue);
@@ -416,11 +424,10 @@ fn has_event_from(
     points: &[Point],
     a: StrandId,
     at: Position,
-    learnt: Option<Known>,
+    learnt: Option<u32>,
 ) -> bool {
     // At the same position, a strand may be before or after the event: their times decide.
-    let from_here =
-        |event: &Point| a.0 < event.clock && learnt.is_none_or(|learnt| learnt.0 <= event.known.0);
+    let from_here = |event: &Point| a.0 < event.clock && learnt.is_none_or(|learnt| learnt <= event.learnt);
     match points {
         [] => false,
         [event] if event.at == at => from_here(event),

@@ -24,6 +24,8 @@
 //! Strand numbers grow along paths: a strand that was not yet delivered when a set event happened
 //! does not precede it, which ends most searches early.
 
+#[cfg(test)]
+mod collected;
 mod knowledge;
 
 use rustc_hash::FxHashMap;
@@ -32,28 +34,46 @@ use super::sp::{LookedUp, Position, SeriesParallel};
 use super::{Isolation, Order, Strands, Tasks, Visits};
 use crate::error::Error;
 use crate::event::{Event, TaskKind};
-use crate::ids::{ScopeId, StrandId, SyncId, TaskId};
+use crate::ids::{PromiseId, ScopeId, StrandId, SyncId, TaskId};
 use crate::step::{Phase, Step};
-use crate::stream::Strand;
-use knowledge::{Knowledge, Known, SetEvent};
+use crate::stream::{Dropped, Strand};
+use crate::structure::ROOT;
+use knowledge::{Knowledge, Known, Moment, SetEvent};
 
 /// Where a task is, or was when it ended.
 #[derive(Debug, Clone, Copy)]
 struct Task {
     at: Position,
     known: Known,
+    /// When that last became more.
+    learnt: u32,
     /// For an ended task: strands from this number on came later.
     clock: u32,
     /// May others than the scope that it is in wait for its end?
     is_future: bool,
-    /// Was it joined by its scope?
+    /// Was it joined?
     joined: bool,
+    /// For a future: the finish that will join it, whoever has joined it before, unless it is that of the program.
+    scope: Option<ScopeId>,
 }
 
 impl Task {
-    fn new(at: Position, known: Known, is_future: bool) -> Task {
-        Task { at, known, clock: 0, is_future, joined: false }
+    fn new(at: Position, known: Known, is_future: bool, scope: Option<ScopeId>) -> Task {
+        Task { at, known, learnt: 0, clock: 0, is_future, joined: false, scope }
     }
+
+    fn set_event(&self, clock: u32) -> SetEvent {
+        SetEvent { at: self.at, clock, known: self.known, learnt: self.learnt }
+    }
+}
+
+/// A scope that is open.
+#[derive(Debug, Clone)]
+struct Scope {
+    /// Where its closing leads.
+    end: Position,
+    /// What those of its tasks knew that were let go, if there is more to it than what is in the scope.
+    known: Vec<Known>,
 }
 
 /// The strand that is asked about.
@@ -69,9 +89,18 @@ struct Now {
 /// The yard and the main task, in a skeleton that has nothing but its start.
 fn begin(sp: &SeriesParallel) -> (Position, Task) {
     match sp.fork(sp.start()) {
-        Ok((yard, at)) => (yard, Task::new(at, Known::NOTHING, false)),
+        Ok((yard, at)) => (yard, Task::new(at, Known::NOTHING, false, None)),
         Err(_) => unreachable!("there is room for the first positions"),
     }
+}
+
+/// All set events that may still be got, or followed otherwise.
+fn events<'a>(
+    sets: &'a mut FxHashMap<PromiseId, SetEvent>,
+    isolated: &'a mut Option<SetEvent>,
+    releases: &'a mut FxHashMap<SyncId, Vec<SetEvent>>,
+) -> impl Iterator<Item = &'a mut SetEvent> {
+    sets.values_mut().chain(isolated).chain(releases.values_mut().flatten())
 }
 
 /// See the module's documentation.
@@ -82,9 +111,10 @@ pub struct Dag {
     tasks: Tasks<Task>,
     /// Where the next detached task starts in the skeleton.
     yard: Position,
-    /// Where the closing of each open scope leads.
-    ends: Vec<Position>,
-    sets: Vec<Option<SetEvent>>,
+    /// By number; some are not open.
+    scopes: Vec<Scope>,
+    /// The promises that were set since the last quiescent point, and that somebody may still get.
+    sets: FxHashMap<PromiseId, SetEvent>,
     isolation: Isolation,
     /// The end of the last isolated section, if sections are ordered.
     isolated: Option<SetEvent>,
@@ -94,6 +124,10 @@ pub struct Dag {
     acquired: u64,
     /// Has something else than an acquire brought knowledge since the last quiescent point?
     crosses: bool,
+    /// Counts how often a task has learnt something.
+    learnt: u32,
+    /// How much knowledge the last collection has left.
+    kept: usize,
     strands: Strands<Position>,
     now: Now,
     /// Room for the set events and the knowledge that a join brings.
@@ -111,13 +145,15 @@ impl Dag {
             knowledge: Knowledge::new(),
             tasks: Tasks::new(main),
             yard,
-            ends: Vec::new(),
-            sets: Vec::new(),
+            scopes: Vec::new(),
+            sets: FxHashMap::default(),
             isolation,
             isolated: None,
             releases: FxHashMap::default(),
             acquired: 0,
             crosses: false,
+            learnt: 0,
+            kept: 0,
             strands: Strands::new(),
             now: Now { at: main.at, looked_up, known: Known::NOTHING, depth_first: true },
             events: Vec::new(),
@@ -128,8 +164,7 @@ impl Dag {
 
     /// What happens at this point of `task` is a set event.
     fn set_event(&self, task: TaskId) -> SetEvent {
-        let Task { at, known, .. } = self.tasks[task];
-        SetEvent { at, clock: self.strands.next(), known }
+        self.tasks[task].set_event(self.strands.next())
     }
 
     /// A task may release again and again what nobody acquires, so releases before others are dropped: the latest
@@ -163,11 +198,22 @@ impl Dag {
 
     fn open(&mut self, task: TaskId, scope: ScopeId) -> Result<(), Error> {
         let end = self.sp.open(self.tasks[task].at)?;
-        if self.ends.len() <= scope.index() {
-            self.ends.resize(scope.index() + 1, end);
+        if self.scopes.len() <= scope.index() {
+            self.scopes.resize(scope.index() + 1, Scope { end, known: Vec::new() });
         }
-        self.ends[scope.index()] = end;
+        let Scope { end: at, known } = &mut self.scopes[scope.index()];
+        *at = end;
+        known.clear();
         Ok(())
+    }
+
+    /// A task has come to know something, or has lost what it need not know.
+    fn learn(&mut self, task: TaskId, known: Known) {
+        let task = &mut self.tasks[task];
+        if task.known != known {
+            self.learnt += 1;
+            (task.known, task.learnt) = (known, self.learnt);
+        }
     }
 
     /// A task that no scope joins is parallel to all but what precedes its start.
@@ -177,26 +223,28 @@ impl Dag {
         self.events.push(self.set_event(by));
         self.crosses = true;
         let known = self.knowledge.extend(&self.sp, at, Known::NOTHING, &mut self.events, &mut self.merged);
-        self.tasks.push(Task::new(at, known, false));
+        self.tasks.push(Task::new(at, known, false, None));
         Ok(())
     }
 
     fn join(&mut self, step: &Step<'_>) {
         let by = step.event.task();
         if let Some(scope) = step.closed {
-            self.tasks[by].at = self.ends[scope.index()];
+            let Scope { end, known: left } = &mut self.scopes[scope.index()];
+            self.tasks[by].at = *end;
+            self.merged.append(left);
             // Tree joins bring the knowledge of the tasks that are joined.
             let own = self.tasks[by].known;
-            let known = step.joined.iter().map(|&task| self.tasks[task].known);
+            let known = step.joined.iter().filter_map(|&task| Some(self.tasks.get(task)?.known));
             self.merged.extend(known.filter(|&known| known != own));
         }
         for &task in step.cross {
-            let Task { at, known, clock, .. } = self.tasks[task];
-            self.events.push(SetEvent { at, clock, known });
+            let task = &self.tasks[task];
+            self.events.push(task.set_event(task.clock));
         }
         match step.event {
             Event::PromiseGet { promise, .. } if !step.implied => {
-                self.events.extend(self.sets[promise.index()]);
+                self.events.extend(self.sets.get(&promise));
             }
             Event::IsolatedBegin { .. } => self.events.extend(self.isolated),
             _ => {}
@@ -215,12 +263,15 @@ impl Dag {
         for &task in step.joined {
             if let Some(task) = self.tasks.get_mut(task) {
                 task.joined = true;
+                if step.closed.is_some() {
+                    task.scope = None;
+                }
             }
         }
         if step.closed.is_some() || !self.events.is_empty() {
             let Task { at, known, .. } = self.tasks[by];
-            self.tasks[by].known =
-                self.knowledge.extend(&self.sp, at, known, &mut self.events, &mut self.merged);
+            let known = self.knowledge.extend(&self.sp, at, known, &mut self.events, &mut self.merged);
+            self.learn(by, known);
         }
     }
 
@@ -234,11 +285,15 @@ impl Dag {
         for &scope in step.open_scopes {
             self.open(TaskId::MAIN, scope)?;
         }
-        // Older sets stay in `sets`: a get of one is implied.
+        // A get of an older set is implied.
+        self.sets.clear();
         self.isolated = None;
         self.releases.clear();
         self.crosses = false;
         self.strands.forget();
+        self.now =
+            Now { at: main.at, known: Known::NOTHING, looked_up: self.sp.look_up(main.at), ..self.now };
+        (self.learnt, self.kept) = (0, 0);
         Ok(())
     }
 }
@@ -254,12 +309,13 @@ impl Order for Dag {
             Event::Spawn { kind, .. } => {
                 let (child, rest) = self.sp.fork(self.tasks[by].at)?;
                 let is_future = matches!(kind, TaskKind::Future | TaskKind::Post(_));
-                self.tasks.push(Task::new(child, self.tasks[by].known, is_future));
+                let scope = Some(step.scope).filter(|&scope| is_future && scope != ROOT);
+                self.tasks.push(Task::new(child, self.tasks[by].known, is_future, scope));
                 self.tasks[by].at = rest;
             }
             Event::TaskEnd { .. } => self.tasks[by].clock = self.strands.next(),
-            Event::PromiseNew { .. } => self.sets.push(None),
-            Event::PromiseSet { promise, .. } => self.sets[promise.index()] = Some(self.set_event(by)),
+            Event::PromiseNew { .. } => {}
+            Event::PromiseSet { promise, .. } => _ = self.sets.insert(promise, self.set_event(by)),
             Event::IsolatedEnd { .. } => {
                 if self.isolation == Isolation::Ordered {
                     self.isolated = Some(self.set_event(by));
@@ -312,22 +368,63 @@ impl Order for Dag {
         at == self.now.at || self.precedes_in_skeleton(at) || (self.crosses && self.precedes(a))
     }
 
+    fn dropped(&mut self, what: Dropped) {
+        match what {
+            Dropped::Future(task) => {
+                if let Some(task) = self.tasks.get_mut(task) {
+                    task.is_future = false;
+                }
+            }
+            Dropped::Promise(promise) => _ = self.sets.remove(&promise),
+        }
+    }
+
+    fn wants_collection(&self, recent: usize) -> bool {
+        self.knowledge.len() > recent.max(2 * self.kept)
+    }
+
     fn collect(&mut self, live: &[StrandId]) {
         self.strands.retain(live);
-        self.tasks.retain(|task| !task.joined || task.is_future);
-        let Dag { sp, knowledge, tasks, yard, ends, sets, isolated, releases, strands, now, .. } = self;
+        let Dag { sp, knowledge, tasks, yard, scopes, sets, isolated, releases, strands, now, .. } = self;
+        tasks.retain(|task| {
+            let keep = !task.joined || task.is_future;
+            if let (false, Some(scope)) = (keep, task.scope) {
+                let Scope { end, known } = &mut scopes[scope.index()];
+                if known.last() != Some(&task.known) && !knowledge.settled(sp, task.known, *end) {
+                    known.push(task.known);
+                }
+            }
+            keep
+        });
+        let released = releases.values().flatten().map(|release| release.at);
+        let asked = strands.iter().copied().chain(released).collect();
+        // What a task knows now is for later moments of its; what an event knows is for those who know the event.
+        let later = |at| Moment { at, clock: u32::MAX, learnt: u32::MAX };
+        knowledge.collect(sp, asked, |visit| {
+            tasks.iter_mut().for_each(|task| visit(&mut task.known, later(task.at)));
+            for Scope { end, known } in &mut *scopes {
+                known.iter_mut().for_each(|known| visit(known, later(*end)));
+            }
+            for SetEvent { at, clock, known, learnt } in events(sets, isolated, releases) {
+                visit(known, Moment { at: *at, clock: *clock, learnt: *learnt });
+            }
+            visit(&mut now.known, later(now.at));
+        });
+        for scope in &mut *scopes {
+            scope.known.sort_unstable();
+            scope.known.dedup();
+        }
         sp.compact(|visit| {
             strands.iter_mut().for_each(&mut *visit);
             tasks.iter_mut().for_each(|task| visit(&mut task.at));
-            ends.iter_mut().for_each(&mut *visit);
+            scopes.iter_mut().for_each(|scope| visit(&mut scope.end));
             visit(yard);
-            let events =
-                sets.iter_mut().flatten().chain(&mut *isolated).chain(releases.values_mut().flatten());
-            events.for_each(|event| visit(&mut event.at));
+            events(sets, isolated, releases).for_each(|event| visit(&mut event.at));
             knowledge.visit_positions(visit);
             visit(&mut now.at);
         });
         now.looked_up = sp.look_up(now.at);
+        self.kept = self.knowledge.len();
     }
 
     fn memory(&self) -> usize {
@@ -335,7 +432,7 @@ impl Order for Dag {
             + self.knowledge.memory()
             + self.strands.memory()
             + self.tasks.memory()
-            + self.sets.capacity() * size_of::<Option<SetEvent>>()
+            + self.sets.capacity() * size_of::<(PromiseId, SetEvent)>()
             + self.releases.capacity() * size_of::<(SyncId, Vec<SetEvent>)>()
             + self.releases.values().map(|kept| kept.capacity() * size_of::<SetEvent>()).sum::<usize>()
     }

@@ -54,7 +54,7 @@ impl Orders {
 
 impl Links {
     /// The elements of a list in their order.
-    fn walk<const ORDER: usize>(&self) -> impl Iterator<Item = u32> {
+    pub(super) fn walk<const ORDER: usize>(&self) -> impl Iterator<Item = u32> {
         std::iter::successors(Some(0), |&element| {
             let next = self.next_of::<ORDER>(element);
             (next != NONE).then_some(next)

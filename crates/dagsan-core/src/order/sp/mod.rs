@@ -18,11 +18,13 @@ mod chunks;
 mod compact;
 mod groups;
 mod list;
+mod ranks;
 mod seqlock;
 
 use crate::error::Error;
 use list::{ENGLISH, HEBREW, Orders};
 pub(crate) use list::{LookedUp, Position};
+pub(crate) use ranks::Ranks;
 
 /// The series-parallel order of a program's positions.
 #[derive(Debug)]
@@ -50,6 +52,11 @@ impl SeriesParallel {
     /// times it is called; one from before the last [`clear`](Self::clear) becomes some position.
     pub(crate) fn compact(&mut self, roots: impl FnMut(&mut dyn FnMut(&mut Position))) {
         self.orders.compact(roots);
+    }
+
+    /// Where all positions are in the two orders.
+    pub(crate) fn ranks(&self) -> Ranks {
+        self.orders.ranks()
     }
 
     /// A task at `at` creates another: where the child starts, and where the task goes on.

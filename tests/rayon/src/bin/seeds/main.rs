@@ -13,7 +13,8 @@ macro_rules! seeds {
     };
 }
 
-/// One more in a cell, unprotected.
+/// One more in a cell, unprotected; it counts as made where the macro is used.
+#[collapse_debuginfo(yes)]
 macro_rules! bump {
     ($cell:expr) => {{
         // SAFETY: whether somebody else does so is what these programs are about.

@@ -22,6 +22,9 @@ pub const SEEDS: &[Seed] = seeds![
     yield_in_a_task, yield_in_a_task_fixed;
     locals_of_jobs_on_fibers, locals_of_jobs_on_fibers_fixed;
     jobs_that_wait_for_each_other, jobs_that_wait_for_each_other_fixed;
+    many_that_wait, many_that_wait_fixed;
+    many_for_the_outer_scope, many_for_the_outer_scope_fixed;
+    many_in_a_pool, many_in_a_pool_fixed;
 ];
 
 /// A cell that tasks share.
@@ -470,4 +473,68 @@ fn jobs_that_wait_for_each_other_fixed() {
         turns[0].set(());
     });
     bump!(x);
+}
+
+/// Parallel tasks make the runtime's own lists grow, which is no business of the program's.
+fn wakes_many(x: &Cell, wake: fn(&Cell)) {
+    let promises: Vec<Promise<()>> = (0..40).map(|_| Promise::new()).collect();
+    let promises = &promises[..];
+    finish(|s| {
+        for promise in promises {
+            s.spawn(move |_| _ = promise.get());
+        }
+        for part in promises.chunks(10) {
+            s.spawn(move |_| {
+                part.iter().for_each(|promise| promise.set(()));
+                wake(x);
+            });
+        }
+    });
+}
+
+fn many_that_wait() {
+    wakes_many(&Cell::new(0), |x| bump!(x)); // race
+}
+
+fn many_that_wait_fixed() {
+    wakes_many(&Cell::new(0), |_| ());
+}
+
+fn many_for_the_outer_scope() {
+    let x = &Cell::new(0);
+    rayon::scope(|r| {
+        for _ in 0..4 {
+            r.spawn(move |r| finish(|_| (0..20).for_each(|_| r.spawn(move |_| bump!(x))))); // race
+        }
+    });
+}
+
+fn many_for_the_outer_scope_fixed() {
+    rayon::scope(|r| {
+        for _ in 0..4 {
+            r.spawn(move |r| finish(|_| (0..20).for_each(|_| r.spawn(|_| ()))));
+        }
+    });
+}
+
+fn many_in_a_pool() {
+    static X: Cell = Cell::new(0);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+    finish(|s| {
+        for _ in 0..4 {
+            s.spawn(|_| (0..20).for_each(|_| pool.spawn(|| bump!(X)))); // race
+        }
+    });
+}
+
+fn many_in_a_pool_fixed() {
+    static X: Cell = Cell::new(0);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+    finish(|s| {
+        for _ in 0..4 {
+            s.spawn(|_| (0..20).for_each(|_| pool.spawn(|| ())));
+        }
+    });
+    drop(pool);
+    bump!(X);
 }

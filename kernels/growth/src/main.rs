@@ -1,0 +1,67 @@
+//! Patterns that real programs repeat a million times: `kernels NAME COUNT`, or `kernels list`.
+//!
+//! Each does one thing `COUNT` times. All of it is in one finish, in which a first task waits for a promise to the end: so
+//! nothing is ever over, and whatever the check keeps, it keeps because it must, or because it does not know better.
+//! Time and memory should grow as the count does, or less.
+
+mod patterns;
+
+use std::process::ExitCode;
+
+use dagsan_task::{Promise, Scope, finish};
+
+/// Something to do many times.
+struct Pattern {
+    name: &'static str,
+    /// The first of four counts, each twice the one before.
+    count: usize,
+    run: for<'s> fn(&Scope<'s>, usize),
+}
+
+const PATTERNS: [Pattern; 14] = [
+    Pattern { name: "spawns", count: 125_000, run: patterns::spawns },
+    Pattern { name: "futures in a chain", count: 125_000, run: patterns::chain },
+    Pattern { name: "futures in a grid", count: 12_500, run: patterns::grid },
+    Pattern { name: "futures kept", count: 125_000, run: patterns::kept_futures },
+    Pattern { name: "promises", count: 125_000, run: patterns::promises },
+    Pattern { name: "promises in turn", count: 125_000, run: patterns::ping_pong },
+    Pattern { name: "isolated sections", count: 125_000, run: patterns::isolated_sections },
+    Pattern { name: "mutex sections", count: 125_000, run: patterns::mutex },
+    Pattern { name: "channel", count: 125_000, run: patterns::channel },
+    Pattern { name: "arcs", count: 125_000, run: patterns::arcs },
+    Pattern { name: "once cells", count: 125_000, run: patterns::once },
+    Pattern { name: "atomics", count: 125_000, run: patterns::atomics },
+    Pattern { name: "blocks handed over", count: 125_000, run: patterns::hand_over },
+    Pattern { name: "racing boxes", count: 12_500, run: patterns::races },
+];
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let known = |name: &str| PATTERNS.iter().find(|pattern| pattern.name == name);
+    match arguments.as_slice() {
+        [list] if list == "list" => {
+            PATTERNS.iter().for_each(|pattern| println!("{}\t{}", pattern.name, pattern.count));
+        }
+        [name, count] => match (known(name), count.parse()) {
+            (Some(pattern), Ok(count)) => repeat(pattern.run, count),
+            _ => return usage(),
+        },
+        _ => return usage(),
+    }
+    ExitCode::SUCCESS
+}
+
+fn usage() -> ExitCode {
+    eprintln!("usage: kernels NAME COUNT, or kernels list");
+    ExitCode::FAILURE
+}
+
+fn repeat(run: for<'s> fn(&Scope<'s>, usize), count: usize) {
+    let over = Promise::new();
+    finish(|scope| {
+        let until = over.clone();
+        scope.spawn(move |_| _ = until.get());
+        finish(|scope| run(scope, count));
+        over.set(());
+    });
+}

@@ -1,0 +1,194 @@
+//! The patterns.
+
+use std::hint::black_box;
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, mpsc};
+
+use dagsan_task::{Future, Promise, Scope, isolated};
+
+/// Tasks of one scope, each with its own element.
+pub fn spawns(scope: &Scope<'_>, count: usize) {
+    for i in 0..count {
+        scope.spawn(move |_| drop(black_box(Box::new(i))));
+    }
+}
+
+/// Each future gets the one before it.
+pub fn chain(scope: &Scope<'_>, count: usize) {
+    let mut last = scope.future(|_| 0);
+    for _ in 0..count {
+        let before = last;
+        last = scope.future(move |_| before.get() + 1);
+    }
+    assert_eq!(*last.get(), count);
+}
+
+/// Each future gets the one before it in its row, and the one above it; a row is let go when the next one is there.
+pub fn grid(scope: &Scope<'_>, count: usize) {
+    let side = count.isqrt();
+    let mut above: Vec<Future<u64>> = (0..side).map(|_| scope.future(|_| 1)).collect();
+    for _ in 1..side {
+        let mut left = scope.future(|_| 1);
+        let row = above.iter().map(|above| {
+            let (up, before) = (above.clone(), left.clone());
+            left = scope.future(move |_| up.get().wrapping_add(*before.get()));
+            left.clone()
+        });
+        above = row.collect();
+    }
+}
+
+/// Futures whose handles all stay, got at the end.
+pub fn kept_futures(scope: &Scope<'_>, count: usize) {
+    let futures: Vec<Future<usize>> = (0..count).map(|i| scope.future(move |_| i)).collect();
+    assert_eq!(futures.iter().map(Future::get).sum::<usize>(), count * (count - 1) / 2);
+}
+
+/// Promises that one task sets and another gets, each dropped then.
+pub fn promises(scope: &Scope<'_>, count: usize) {
+    for i in 0..count {
+        let promise = Promise::new();
+        let other = promise.clone();
+        scope.spawn(move |_| other.set(i));
+        scope.spawn(move |_| assert_eq!(*promise.get(), i));
+    }
+}
+
+/// Two tasks that wait for each other in turn.
+pub fn ping_pong(scope: &Scope<'_>, count: usize) {
+    let (to, mut inbox) = mailbox();
+    let (back, mut answers) = mailbox();
+    scope.spawn(move |_| {
+        let mut back = back;
+        for _ in 0..count / 2 {
+            let value = receive(&mut inbox);
+            send(&mut back, value + 1);
+        }
+    });
+    scope.spawn(move |_| {
+        let mut to = to;
+        for _ in 0..count / 2 {
+            send(&mut to, 1);
+            assert_eq!(receive(&mut answers), 2);
+        }
+    });
+}
+
+/// A list of promises: each has a value, and the next one.
+struct Letter {
+    value: u64,
+    next: Promise<Letter>,
+}
+
+fn mailbox() -> (Promise<Letter>, Promise<Letter>) {
+    let first = Promise::new();
+    (first.clone(), first)
+}
+
+fn send(to: &mut Promise<Letter>, value: u64) {
+    let next = Promise::new();
+    to.set(Letter { value, next: next.clone() });
+    *to = next;
+}
+
+fn receive(from: &mut Promise<Letter>) -> u64 {
+    let Letter { value, next } = from.get();
+    let (value, next) = (*value, next.clone());
+    *from = next;
+    value
+}
+
+/// Two tasks' isolated sections, which write to the same place.
+pub fn isolated_sections(scope: &Scope<'_>, count: usize) {
+    let total = Box::into_raw(Box::new(0));
+    for _ in 0..2 {
+        let total = Raw(total);
+        scope.spawn(move |_| {
+            let Raw(total) = { total };
+            for _ in 0..count / 2 {
+                // SAFETY: never freed; the sections exclude each other.
+                isolated(|| unsafe { *total += 1 });
+            }
+        });
+    }
+}
+
+/// Two tasks' sections of one mutex.
+pub fn mutex(scope: &Scope<'_>, count: usize) {
+    let total = Arc::new(Mutex::new(0));
+    for _ in 0..2 {
+        let total = Arc::clone(&total);
+        scope.spawn(move |_| {
+            for _ in 0..count / 2 {
+                *total.lock().unwrap() += 1;
+            }
+        });
+    }
+}
+
+/// What one task sends, another receives.
+pub fn channel(scope: &Scope<'_>, count: usize) {
+    let (sender, receiver) = mpsc::channel();
+    scope.spawn(move |_| (0..count).for_each(|i| sender.send(Box::new(i)).unwrap()));
+    scope.spawn(move |_| assert_eq!(receiver.iter().map(|i| *i).sum::<usize>(), count * (count - 1) / 2));
+}
+
+/// A counted reference of its own in each of two tasks, and one that all share.
+pub fn arcs(scope: &Scope<'_>, count: usize) {
+    let shared = Arc::new(0);
+    for i in 0..count / 2 {
+        let (mine, own) = (Arc::clone(&shared), Arc::new(i));
+        let other = Arc::clone(&own);
+        scope.spawn(move |_| assert_eq!(*mine + *own, i));
+        scope.spawn(move |_| assert_eq!(*other, i));
+    }
+}
+
+/// Cells that one task initialises and another reads.
+pub fn once(scope: &Scope<'_>, count: usize) {
+    let cells: Arc<Vec<OnceLock<usize>>> = Arc::new((0..count).map(|_| OnceLock::new()).collect());
+    for _ in 0..2 {
+        let cells = Arc::clone(&cells);
+        scope.spawn(move |_| cells.iter().enumerate().for_each(|(i, cell)| _ = cell.get_or_init(|| i)));
+    }
+}
+
+/// Words that one task stores to and another loads.
+pub fn atomics(scope: &Scope<'_>, count: usize) {
+    let words: Arc<Vec<AtomicU64>> = Arc::new((0..count).map(|_| AtomicU64::new(0)).collect());
+    let stored = Arc::clone(&words);
+    scope.spawn(move |_| stored.iter().for_each(|word| word.store(1, Ordering::Release)));
+    scope.spawn(move |_| assert!(words.iter().all(|word| word.load(Ordering::Acquire) == 1)));
+}
+
+/// Blocks that one task makes and another frees.
+pub fn hand_over(scope: &Scope<'_>, count: usize) {
+    for i in 0..count {
+        let place = Arc::new(AtomicPtr::new(std::ptr::null_mut()));
+        let other = Arc::clone(&place);
+        scope.spawn(move |_| other.store(Box::into_raw(Box::new(i)), Ordering::Release));
+        scope.spawn(move |_| {
+            let block = place.swap(std::ptr::null_mut(), Ordering::Acquire);
+            // SAFETY: the task before has put it there, and has been followed.
+            assert_eq!(*unsafe { Box::from_raw(block) }, i);
+        });
+    }
+}
+
+/// What tasks share as they like.
+struct Raw(*mut u64);
+
+// SAFETY: all tasks run on one thread.
+unsafe impl Send for Raw {}
+
+/// Boxes that two tasks write to, all of which live to the end.
+pub fn races(scope: &Scope<'_>, count: usize) {
+    for _ in 0..count {
+        let block = Box::into_raw(Box::new(0));
+        for _ in 0..2 {
+            let block = Raw(block);
+            // SAFETY: never freed. The two race, which is the point.
+            scope.spawn(move |_| unsafe { *{ block }.0 += 1 });
+        }
+    }
+}

@@ -41,7 +41,7 @@ mod workers;
 /// A name, and what it runs.
 type Seed = (&'static str, fn());
 
-const SEEDS: [&[Seed]; 13] = [
+const SEEDS: [&[Seed]; 14] = [
     aliases::SEEDS,
     blocks::SEEDS,
     caches::SEEDS,

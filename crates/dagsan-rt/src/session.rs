@@ -268,9 +268,7 @@ impl Session {
             return;
         }
         self.deliver();
-        if !matches!(event, Event::Release { .. }) {
-            self.release_changed();
-        }
+        self.release_changed();
         self.send(event);
     }
 

@@ -34,6 +34,7 @@ mod allocator;
 mod atomics;
 mod behaviours;
 mod ends;
+mod fences;
 mod handover;
 mod heap;
 mod lock_words;
@@ -47,16 +48,18 @@ mod shared;
 mod sizes;
 mod stacks;
 mod thread_locals;
+mod under_locks;
 mod vectors;
 
 /// A name, and what it runs.
 type Point = (&'static str, fn());
 
 /// Those with their expectations above them.
-const POINTS: [&[Point]; 16] = [
+const POINTS: [&[Point]; 18] = [
     accesses::POINTS,
     allocator::POINTS,
     atomics::POINTS,
+    fences::POINTS,
     handover::POINTS,
     heap::POINTS,
     lock_words::POINTS,
@@ -69,6 +72,7 @@ const POINTS: [&[Point]; 16] = [
     sizes::POINTS,
     stacks::POINTS,
     thread_locals::POINTS,
+    under_locks::POINTS,
     vectors::POINTS,
 ];
 

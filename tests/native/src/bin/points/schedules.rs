@@ -136,9 +136,12 @@ fn schedule_exchange_in_one_task() {
     finish(|scope| {
         let winner = &winner;
         spawn!(scope, black_box(1));
-        spawn!(scope, for task in 1..4 {
-            _ = black_box(winner.compare_exchange(0, task, Relaxed, Relaxed));
-        });
+        spawn!(
+            scope,
+            for task in 1..4 {
+                _ = black_box(winner.compare_exchange(0, task, Relaxed, Relaxed));
+            }
+        );
     });
 }
 

@@ -202,6 +202,21 @@ impl Emitter {
         if length == 64 { number } else { llvm.extend(self.builder, number, self.word) }
     }
 
+    /// Memory is about to be compared.
+    pub fn comparison(&self, call: Value) {
+        let [Some(a), Some(b), Some(length)] = [0, 1, 2].map(|index| self.llvm.operand(call, index)) else {
+            return;
+        };
+        self.before(call);
+        self.call(c"__dagsan_compare", self.void, &[a, b, length]);
+    }
+
+    /// A `Once` was perhaps completed before this.
+    pub fn completion(&self, instruction: Value) {
+        self.before(instruction);
+        self.call(c"__dagsan_once_called", self.void, &[]);
+    }
+
     /// What is to be done about an atomic read-modify-write.
     pub fn atomic(&self, atomic: &Atomic) {
         let (llvm, at) = (self.llvm, atomic.instruction);

@@ -91,6 +91,12 @@ fn instrument(llvm: &'static Llvm, function: Value) -> Option<Emitter> {
     for atomic in &found.atomics {
         emitter.atomic(atomic);
     }
+    for &comparison in &found.comparisons {
+        emitter.comparison(comparison);
+    }
+    for &completion in &found.completions {
+        emitter.completion(completion);
+    }
     for (instruction, what) in &found.unseen {
         emitter.unseen(*instruction, what);
     }

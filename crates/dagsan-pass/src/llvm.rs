@@ -134,6 +134,7 @@ interface! {
     ordering = LLVMGetOrdering(access: Value) -> u32;
     rmw_operation = LLVMGetAtomicRMWBinOp(rmw: Value) -> u32;
     called = LLVMGetCalledValue(call: Value) -> Option<Value>;
+    normal_destination = LLVMGetNormalDest(invoke: Value) -> Block;
     arguments = LLVMGetNumArgOperands(call: Value) -> u32;
     raw_assembly = LLVMGetInlineAsmAsmString(assembly: Value, length: *mut usize) -> *const c_char;
     // Attributes and metadata.

@@ -68,18 +68,33 @@ pub struct Found {
     /// All plain loads and stores; those to what nobody shares are among no others.
     pub plain: Vec<Value>,
     pub atomics: Vec<Atomic>,
+    /// Calls that compare memory: pointer, pointer, length.
+    pub comparisons: Vec<Value>,
+    /// Instructions before which the standard library has perhaps completed a `Once`, in code without hooks.
+    pub completions: Vec<Value>,
     /// What cannot be seen, by what it is.
     pub unseen: Vec<(Value, String)>,
 }
 
 impl Found {
     pub fn is_empty(&self) -> bool {
-        self.accesses.is_empty() && self.plain.is_empty() && self.atomics.is_empty() && self.unseen.is_empty()
+        self.accesses.is_empty()
+            && self.plain.is_empty()
+            && self.atomics.is_empty()
+            && self.comparisons.is_empty()
+            && self.completions.is_empty()
+            && self.unseen.is_empty()
     }
 }
 
 /// Operations that ThreadSanitizer's pass has calls for: exchange, addition, subtraction, and, nand, or, exclusive or.
 const KNOWN_OPERATIONS: u32 = 6;
+
+/// Is this the function of the standard library that completes a `Once`? It is compiled without hooks.
+fn is_once(symbol: &str) -> bool {
+    // `std::sys::sync::once::futex::Once::call`, in either mangling.
+    symbol.contains("4once5futex") && symbol.contains("4Once4call")
+}
 
 /// Reads a function.
 pub fn read(llvm: &Llvm, function: Value) -> Found {
@@ -159,6 +174,21 @@ impl Reader<'_> {
             opcode::CALL | opcode::INVOKE | opcode::CALL_BRANCH => self.call(at),
             _ => {}
         }
+    }
+
+    /// The first instruction after a call that returns.
+    fn after(&self, call: Value) -> Option<Value> {
+        let llvm = self.llvm;
+        if llvm.opcode(call) != opcode::INVOKE {
+            return llvm.next_instruction(call);
+        }
+        let mut first = llvm.first_instruction(llvm.normal_destination(call));
+        while let Some(at) = first
+            && llvm.opcode(at) == opcode::PHI
+        {
+            first = llvm.next_instruction(at);
+        }
+        first
     }
 
     fn border(&mut self) {
@@ -251,6 +281,13 @@ impl Reader<'_> {
         };
         if !name.starts_with("llvm.") {
             self.by_value(at);
+            if self.plain && matches!(&*name, "memcmp" | "bcmp") {
+                self.found.comparisons.push(at);
+            }
+            if is_once(&name) {
+                let after = self.after(at);
+                self.found.completions.extend(after);
+            }
             return self.border();
         }
         match intrinsic(&name) {
@@ -470,5 +507,17 @@ impl Reader<'_> {
         attribute(self.byval).is_some()
             || attribute(self.nocapture).is_some()
             || attribute(self.captures).is_some_and(|attribute| llvm.attribute_value(attribute) == 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_function_that_completes_a_once_is_known_in_either_mangling() {
+        assert!(is_once("_RNvMs0_NtNtNtNtCsjrHSEGnQ3l9_3std3sys4sync4once5futexNtB5_4Once4call"));
+        assert!(is_once("_ZN3std3sys4sync4once5futex4Once4call17h0123456789abcdefE"));
+        assert!(!is_once("_RNvMs0_NtNtNtNtCsjrHSEGnQ3l9_3std3sys4sync4once5futexNtB5_4Once4wait"));
     }
 }

@@ -94,11 +94,30 @@ pub unsafe extern "C" fn __tsan_memset(to: *mut c_void, value: c_int, len: usize
     unsafe { libc::memset(to, value, len) }
 }
 
-/// Compares, and records both sides: slices are compared by calls that the compiler puts no hooks around.
+/// Records both sides of a comparison that is to come: DagSan's own pass calls it before those of the program.
 ///
 /// # Safety
 ///
 /// As for `memcmp` in the C library.
+#[cfg(feature = "pass")]
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub unsafe extern "C" fn __dagsan_compare(a: *const c_void, b: *const c_void, len: usize) {
+    if ACTIVE.get() && is_owner() {
+        // SAFETY: the caller's promise.
+        let (_, seen) = unsafe { compare(a.cast(), b.cast(), len) };
+        record(a as usize, seen, AccessKind::Read);
+        record(b as usize, seen, AccessKind::Read);
+    }
+}
+
+/// Compares, and records both sides: slices are compared by calls that the compiler puts no hooks around. That sees the
+/// comparisons of code without hooks too, whose locks nobody sees.
+///
+/// # Safety
+///
+/// As for `memcmp` in the C library.
+#[cfg(not(feature = "pass"))]
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub unsafe extern "C" fn memcmp(a: *const c_void, b: *const c_void, len: usize) -> c_int {
@@ -114,6 +133,7 @@ pub unsafe extern "C" fn memcmp(a: *const c_void, b: *const c_void, len: usize) 
 /// # Safety
 ///
 /// As for [`memcmp`].
+#[cfg(not(feature = "pass"))]
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub unsafe extern "C" fn bcmp(a: *const c_void, b: *const c_void, len: usize) -> c_int {

@@ -417,12 +417,25 @@ impl Session {
         }
     }
 
+    /// Withdraws those of the latest races of which both sides are the allocator's, unless both are frees. Blocks of code without
+    /// hooks, as the standard library has, are passed from task to task under locks that nobody sees, and the allocator is all that
+    /// is seen of it. Code with hooks touches a block besides, or the pointer to it.
+    #[cold]
+    fn withdraw_allocators(&mut self) {
+        if self.stream.consumer().dropped_races() == 0 {
+            let (known, sites) = (self.found.known(), &self.sites);
+            let is_none = |race: &dagsan_core::Race| sites.are_allocators(race.first.site, race.second.site);
+            self.stream.consumer_mut().withdraw_races(known, is_none);
+        }
+    }
+
     /// Sees what came of a delivery.
     pub fn delivered(&mut self, result: Result<(), Error>) {
         if let Err(error) = result {
             self.stop(&error);
         }
         if self.stream.consumer().races().len() > self.found.known() {
+            self.withdraw_allocators();
             self.withdraw_owned();
             let races = self.stream.consumer().races();
             self.found.more(races, &mut self.sites, &self.tasks, &self.image, self.call);

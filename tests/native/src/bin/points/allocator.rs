@@ -41,6 +41,7 @@ pub const POINTS: &[Point] = points![
     mapping_grows_and_shrinks_in_place,
     mapping_shrinks_from_under_another,
     mapping_fails_to_go,
+    allocator_of_code_without_hooks,
 ];
 
 /// Where a task leaves a pointer for another.
@@ -417,5 +418,14 @@ fn mapping_fails_to_go() {
         spawn!(scope, load!(Pointer(whole.at().wrapping_add(1))));
         // SAFETY: mappings go by pages: nothing happens.
         spawn!(scope, assert_eq!(unsafe { libc::munmap(whole.at().wrapping_add(1).cast(), PIECE) }, -1));
+    });
+}
+
+/// The standard library keeps what it has read of the program, in vectors behind a lock of its own, without hooks.
+// expect: race-free
+fn allocator_of_code_without_hooks() {
+    siblings(|| {
+        let stack = std::backtrace::Backtrace::force_capture();
+        black_box(stack.to_string().len());
     });
 }

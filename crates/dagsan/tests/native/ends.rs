@@ -173,10 +173,13 @@ fn an_abort_in_the_allocator_beside_tasks_is_reported_or_there_is_a_word() {
     for number in [1000, 1500, 2000, 2500] {
         let fail = format!("stuck:{number}");
         let (ran, found) = run_failing(&directory, "allocations_beside_tasks", &fail);
-        assert_eq!(ran.code, 134, "{ran:?}");
         match found {
-            Some(found) => assert_eq!((found.end, found.races.len()), (End::Aborted, 1)),
-            None => assert!(ran.stderr.contains("what was found is not reported"), "{}", ran.stderr),
+            Some(found) => assert_eq!((ran.code, found.end, found.races.len()), (134, End::Aborted, 1)),
+            // Given up by the report itself, or by the watch over it.
+            None => {
+                assert!([134, 1].contains(&ran.code), "{ran:?}");
+                assert!(ran.stderr.contains("what was found is not reported"), "{}", ran.stderr);
+            }
         }
     }
 }

@@ -57,6 +57,11 @@ impl Masks {
         masks
     }
 
+    #[inline]
+    fn writes(self) -> bool {
+        self.written | self.atomic_written != 0
+    }
+
     /// Does a byte depend on what another section did? All but two atomic writes do, if one writes.
     #[inline]
     fn depends_on(self, earlier: Masks) -> bool {
@@ -114,7 +119,10 @@ struct Touch {
 /// Who has touched a line.
 #[derive(Debug, Default)]
 struct Line {
-    touches: Vec<Touch>,
+    /// Those that wrote.
+    writers: Vec<Touch>,
+    /// Those that only read: many may have, and only who writes must look at them.
+    readers: Vec<Touch>,
     /// What all of them did, and perhaps more.
     all: Masks,
 }
@@ -242,16 +250,18 @@ impl Sections {
 
     fn erase_in_line(&mut self, number: u64, mask: u64) {
         let Some(line) = self.lines.get_mut(&number) else { return };
-        line.touches.retain_mut(|touch| {
-            touch.masks = touch.masks.without(mask);
-            let kept = touch.masks != Masks::default();
-            if !kept {
-                self.known.forget(touch.section);
-            }
-            kept
-        });
+        for touches in [&mut line.writers, &mut line.readers] {
+            touches.retain_mut(|touch| {
+                touch.masks = touch.masks.without(mask);
+                let kept = touch.masks != Masks::default();
+                if !kept {
+                    self.known.forget(touch.section);
+                }
+                kept
+            });
+        }
         line.all = line.all.without(mask);
-        if line.touches.is_empty() {
+        if line.writers.is_empty() && line.readers.is_empty() {
             self.lines.remove(&number);
         }
     }
@@ -277,7 +287,8 @@ impl Line {
         }
         self.all = self.all.and(masks);
         let by = inside.own.then_some(task);
-        if let Some(last) = self.touches.last_mut() {
+        let touches = if masks.writes() { &mut self.writers } else { &mut self.readers };
+        if let Some(last) = touches.last_mut() {
             if last.section == inside.section && last.replaced_by.is_none() {
                 last.masks = last.masks.and(masks);
                 return;
@@ -290,11 +301,11 @@ impl Line {
             let earlier = known.sections.get(&last.section);
             if alike && by.is_some() && earlier.is_some_and(|earlier| earlier.by == by && earlier.ended) {
                 known.forget(last.section);
-                self.touches.pop();
+                touches.pop();
             }
         }
         let Inside { lock, mode, section, .. } = *inside;
-        self.touches.push(Touch { section, lock, mode, masks, replaced_by: None, followed_by: None });
+        touches.push(Touch { section, lock, mode, masks, replaced_by: None, followed_by: None });
         known.remember(section, by);
     }
 
@@ -307,11 +318,12 @@ impl Line {
         known: &mut Known,
         acquire: &mut Vec<SyncId>,
     ) {
-        self.drop_followed(known);
-        self.all = Masks::default();
+        let writes = masks.writes();
+        self.drop_followed(writes, known);
         let mut replaced = Vec::new();
-        for touch in &mut self.touches {
-            self.all = self.all.and(touch.masks);
+        // Who only reads depends on no reader.
+        let readers = if writes { &mut self.readers[..] } else { &mut [] };
+        for touch in self.writers.iter_mut().chain(readers) {
             if touch.section != inside.section
                 && touch.lock == inside.lock
                 && touch.mode.max(inside.mode) == LockMode::Exclusive
@@ -344,28 +356,46 @@ impl Line {
             }
         }
         // Before those that replace them, for the last may still grow.
-        self.touches.splice(..0, replaced);
+        self.writers.splice(..0, replaced);
+        if writes {
+            let all = self.writers.iter().chain(&self.readers);
+            self.all = all.fold(Masks::default(), |all, touch| all.and(touch.masks));
+        }
     }
 
-    /// Drops touches that later ones stand for.
-    fn drop_followed(&mut self, known: &mut Known) {
-        let stands_in = |touch: &Touch| {
-            let follower = touch.followed_by.filter(|&by| known.is_over(by));
-            touch.replaced_by.is_some_and(|by| known.is_over(by))
-                || follower.is_some_and(|by| {
-                    let mut of_follower = self.touches.iter().filter(|other| other.section == by);
-                    of_follower.any(|other| other.masks.covers(touch.masks))
-                })
-        };
-        let dropped: Vec<bool> = self.touches.iter().map(stands_in).collect();
-        let mut dropped = dropped.into_iter();
-        self.touches.retain(|touch| {
-            let drop = dropped.next() == Some(true);
-            if drop {
-                known.forget(touch.section);
+    /// Drops touches that later ones stand for; of readers only if `all` are to be looked at.
+    fn drop_followed(&mut self, all: bool, known: &mut Known) {
+        // What those have touched that follow others and are over.
+        let mut followers: FxHashMap<SectionId, Masks> = FxHashMap::default();
+        let readers = if all { &self.readers[..] } else { &[] };
+        for touch in self.writers.iter().chain(readers) {
+            followers
+                .extend(touch.followed_by.filter(|&by| known.is_over(by)).map(|by| (by, Masks::default())));
+        }
+        if !followers.is_empty() {
+            for touch in self.writers.iter().chain(&self.readers) {
+                if let Some(masks) = followers.get_mut(&touch.section) {
+                    *masks = masks.and(touch.masks);
+                }
             }
-            !drop
-        });
+        }
+        let stands_in = |touch: &Touch| {
+            let follower = touch.followed_by.and_then(|by| followers.get(&by));
+            touch.replaced_by.is_some_and(|by| known.is_over(by))
+                || follower.is_some_and(|masks| masks.covers(touch.masks))
+        };
+        let writers: Vec<bool> = self.writers.iter().map(stands_in).collect();
+        let readers: Vec<bool> = if all { self.readers.iter().map(stands_in).collect() } else { Vec::new() };
+        for (touches, dropped) in [(&mut self.writers, writers), (&mut self.readers, readers)] {
+            let mut dropped = dropped.into_iter();
+            touches.retain(|touch| {
+                let drop = dropped.next() == Some(true);
+                if drop {
+                    known.forget(touch.section);
+                }
+                !drop
+            });
+        }
     }
 }
 
@@ -428,20 +458,21 @@ mod tests {
         for number in 1..1000 {
             let later = usize::from(number > 1);
             assert_eq!(section(&mut sections, number, EXCLUSIVE, &[run(5, WRITE, false)]), later);
-            assert!(sections.known.sections.len() <= 2 && sections.lines[&0].touches.len() <= 2);
+            assert!(sections.known.sections.len() <= 2 && sections.lines[&0].writers.len() <= 2);
         }
         assert_eq!(sections.known.next, 2, "numbers are used again");
         // A section writes one byte and reads another, as one does that looks whether a mutex is poisoned.
         for number in 1000..2000 {
             section(&mut sections, number, EXCLUSIVE, &[run(130, WRITE, false), run(131, READ, true)]);
-            assert!(sections.lines[&2].touches.len() <= 6);
+            let line = &sections.lines[&2];
+            assert!(line.writers.len() + line.readers.len() <= 6);
         }
         for number in 2000..3000 {
             let mut acquire = Vec::new();
             let inside = inside(number, EXCLUSIVE);
             sections.touch(TaskId(7), &inside, &run(70, READ, false), &mut acquire);
             sections.end(SectionId(number));
-            assert_eq!(sections.lines[&1].touches.len(), 1, "of a task that reads again and again, the last");
+            assert_eq!(sections.lines[&1].readers.len(), 1, "of a task that reads again and again, the last");
         }
         sections.erase(Bytes::new(0, 1 << 40).unwrap());
         assert!(sections.known.sections.is_empty() && sections.lines.is_empty());

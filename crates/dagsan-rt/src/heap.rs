@@ -25,7 +25,7 @@ use crate::reserve;
 use crate::session::{self, Inside};
 use crate::sites;
 use crate::start;
-use crate::state::ACTIVE;
+use crate::state::{ACTIVE, is_owner};
 use crate::threads;
 
 /// How many frames of an allocation are kept: enough to get out of the standard library.
@@ -209,10 +209,26 @@ unsafe fn resized(old: *mut c_void, size: usize) -> *mut c_void {
         // SAFETY: the caller's promise.
         return unsafe { __libc_realloc(old, size) };
     }
-    // When it is freed, another thread may get its address at once.
-    let block = change(|blocks| blocks.living.0.remove(&(old as usize))).flatten();
     // SAFETY: the caller's promise.
     let had = unsafe { malloc_usable_size(old) };
+    if ACTIVE.get() && is_owner() && had < LARGE && size != 0 {
+        // SAFETY: any size will do.
+        let new = unsafe { __libc_malloc(size) };
+        if new.is_null() {
+            return failed(size);
+        }
+        // As long as the old block is there, it can be asked whose it is.
+        let filled = change(|blocks| blocks.living.0.get(&(old as usize)).map(|block| block.size)).flatten();
+        freed(old);
+        // SAFETY: both have so many bytes, and the new one is nobody else's; the old one is not used any more.
+        unsafe {
+            std::ptr::copy_nonoverlapping(old.cast::<u8>(), new.cast::<u8>(), had.min(size));
+            __libc_free(old);
+        }
+        return allocated(new, size, filled.unwrap_or(had).min(size));
+    }
+    // When it is freed, another thread may get its address at once.
+    let block = change(|blocks| blocks.living.0.remove(&(old as usize))).flatten();
     // SAFETY: the caller's promise.
     let new = unsafe { __libc_realloc(old, size) };
     if new.is_null() && size != 0 {

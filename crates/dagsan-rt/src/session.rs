@@ -274,7 +274,7 @@ impl Session {
 
     /// Tells the stream, and sees what follows.
     #[inline]
-    fn send(&mut self, event: Event) {
+    pub fn send(&mut self, event: Event) {
         if let Err(error) = self.stream.event(event) {
             self.stop(&error);
             return;

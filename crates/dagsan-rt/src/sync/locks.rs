@@ -6,19 +6,23 @@
 //! ```text
 //!   taken        a compare-exchange from 0, with acquire order. It would have failed had somebody held the lock, which is what
 //!                makes it one: a swap, or an addition, succeeds in any case
-//!   given back   0 again, by the same task, with release order                             it was held exclusively
-//!                or less by what was added: others may have added to it meanwhile          it was held by readers, who count
+//!   given back   0 again, by the same task, with release order or after a release fence    it was held exclusively
+//!                or less by what was added, if the word was looked at before it was         it was held by readers, who count
+//!                taken: others may have added to it meanwhile
 //!   changed      another amount is added or subtracted, by the task that holds it
 //!                with release order: a writer becomes a reader     (downgrade)
 //!                with acquire order: a reader becomes a writer     (upgrade)
 //!   published    stored, with release order, as something else: it was claimed, and no lock
+//!   dropped      stored without release order: no lock, for nobody is sure to see what was done under it
 //! ```
 //!
 //! That is what the mutexes and read-write locks of the standard library and of parking_lot do. A writer of the standard
 //! library's read-write lock subtracts, too: a number of ones, more than there can be readers. Whether the first section of a word is
-//! a reader's shows only at its end; later ones of the same amount are known for what they are.
+//! a reader's shows only at its end; until then it is taken for one if the word was looked at before, since readers count. Later ones
+//! of the same amount are known for what they are.
 //!
-//! A lock whose memory is gone, or that another task has given back, is not held any more.
+//! A lock whose memory is gone, or that another task has given back, is not held any more. Who takes the word next, takes another
+//! lock: this one kept nobody out. So it is if a task ends without giving it back.
 
 use dagsan_core::{LockId, TaskId};
 
@@ -43,6 +47,8 @@ pub(super) struct Held {
     pub(super) lock: LockId,
     /// Its value since.
     pub(super) taken: u64,
+    /// May it have been counted up? Then it was looked at before.
+    pub(super) counted: bool,
 }
 
 /// What a release of a word that its task holds means.
@@ -56,16 +62,24 @@ pub(super) enum GivenBack {
     Changed,
     /// It was no lock.
     Published,
+    /// It was no lock, and releases nothing.
+    Dropped,
+    /// It was not: the task goes on to hold it.
+    Not,
 }
 
 impl Held {
-    /// The holder has changed the word, with acquire or release order.
-    pub(super) fn after(&self, change: Change, new: u64, bytes: usize) -> GivenBack {
+    /// The holder has changed the word, so that others who see it see what was `released` before, or not.
+    pub(super) fn after(&self, change: Change, new: u64, bytes: usize, released: bool) -> GivenBack {
         let amount = self.taken.wrapping_sub(new) & ones(bytes);
         match change {
-            Change::Arithmetic if amount == self.taken && !is_writers(amount) => GivenBack::ByReader,
+            Change::Arithmetic if new != 0 && amount != self.taken => GivenBack::Changed,
+            _ if !released && new == 0 => GivenBack::Dropped,
+            _ if !released => GivenBack::Not,
+            Change::Arithmetic if amount == self.taken && self.counted && !is_writers(amount) => {
+                GivenBack::ByReader
+            }
             _ if new == 0 => GivenBack::ByWriter,
-            Change::Arithmetic => GivenBack::Changed,
             _ => GivenBack::Published,
         }
     }
@@ -124,10 +138,16 @@ impl LockWords {
         self.held.extract_if(.., |held| range.contains(&held.address)).collect()
     }
 
-    /// The task has ended; what it holds it will not give back.
-    pub(super) fn task_ended(&mut self, task: TaskId) {
-        self.held.retain(|held| held.task != task);
-        self.lost.retain(|(by, _)| *by != task);
+    /// The task has ended; the words that it holds it will not give back.
+    pub(super) fn task_ended(&mut self, task: TaskId) -> Vec<Held> {
+        if !self.lost.is_empty() {
+            self.lost.retain(|(by, _)| *by != task);
+        }
+        if self.held.is_empty() {
+            Vec::new()
+        } else {
+            self.held.extract_if(.., |held| held.task == task).collect()
+        }
     }
 }
 
@@ -135,8 +155,12 @@ impl LockWords {
 mod tests {
     use super::*;
 
+    fn held(taken: u64, counted: bool) -> Held {
+        Held { task: TaskId(1), address: 64, lock: LockId(1), taken, counted }
+    }
+
     fn after(taken: u64, change: Change, new: u64) -> GivenBack {
-        Held { task: TaskId(1), address: 64, lock: LockId(1), taken }.after(change, new, 4)
+        held(taken, true).after(change, new, 4, true)
     }
 
     #[test]
@@ -154,15 +178,19 @@ mod tests {
         assert_eq!(after(0b1_0100, Arithmetic, 0b1000), Changed, "its upgrade");
         assert_eq!(after(1, Exchange, 2), Published);
         assert_eq!(after(1, CompareExchange, 3), Published);
+        assert_eq!(held(1, false).after(Arithmetic, 0, 4, true), ByWriter, "nobody has counted");
+        assert_eq!(held(1, false).after(Exchange, 0, 4, false), Dropped);
+        assert_eq!(held(1, true).after(Arithmetic, 0, 4, false), Dropped);
+        assert_eq!(held(16, true).after(CompareExchange, 32, 4, false), Not, "a second reader");
     }
 
     #[test]
     fn a_lock_is_held_by_one_task_as_long_as_it_is_there() {
         let mut locks = LockWords::new(LockId(1));
-        let held = Held { task: TaskId(1), address: 64, lock: locks.new_lock(), taken: 1 };
+        let held = Held { lock: locks.new_lock(), ..held(1, false) };
         locks.take(held);
         let other = locks.new_lock();
-        locks.take(Held { task: TaskId(2), address: 128, lock: other, taken: 1 });
+        locks.take(Held { task: TaskId(2), address: 128, lock: other, ..held });
         assert!(locks.held_by(TaskId(1), 64).is_some() && locks.held_by(TaskId(2), 64).is_none());
         assert_eq!(locks.forget(&(0..128)), [held]);
         assert!(!locks.is_held(64) && locks.is_held(128));

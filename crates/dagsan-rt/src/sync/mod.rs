@@ -150,7 +150,9 @@ impl Sync {
     /// The task has ended.
     #[inline]
     pub fn task_ended(&mut self, task: TaskId) {
-        self.locks.task_ended(task);
+        for held in self.locks.task_ended(task) {
+            self.words.is_another_lock(held.address);
+        }
         if let Some(fence) = self.fences.task_ended(task) {
             self.words.objects.drop_object(fence);
         }
@@ -185,7 +187,8 @@ impl Session {
             self.sync.accesses.push((access, origin));
         }
         let is_locks = self.lock_operation(address, bytes, done, order, task);
-        self.sync.words.entry(address, bytes, value).last = value;
+        let word = self.sync.words.entry(address, bytes, value);
+        (word.last, word.seen_by) = (value, matches!(done, Done::Load { .. }).then_some(task));
         if is_locks {
             return;
         }
@@ -276,10 +279,10 @@ impl Session {
             Done::Update { old, new, change } => (Some(old), new, change),
         };
         if let Some(held) = self.sync.locks.held_by(task, address).copied() {
-            return (order.release || order.acquire) && self.held_word(held, bytes, new, change, order);
+            return self.held_word(held, bytes, new, change, order);
         }
-        if order.release && new == 0 && self.sync.locks.is_held(address) {
-            // Somebody else gives it back: it was passed on, and so is what was done under it, as a release.
+        if new == 0 && self.sync.locks.is_held(address) {
+            // Somebody else gives it back: it was passed on, or is none.
             self.lose(address);
             return false;
         }
@@ -295,16 +298,21 @@ impl Session {
         let Sync { words, locks, .. } = &mut self.sync;
         let word = words.entry(address, bytes, taken);
         let lock = *word.lock.get_or_insert_with(|| locks.new_lock());
-        let mode = if word.reader == Some(taken) { LockMode::Shared } else { LockMode::Exclusive };
-        locks.take(Held { task, address, lock, taken });
+        let counted = word.seen_by == Some(task);
+        let shared = word.reader == Some(taken) || counted && word.writer != Some(taken);
+        let mode = if shared { LockMode::Shared } else { LockMode::Exclusive };
+        locks.take(Held { task, address, lock, taken, counted });
         self.event(Event::Lock { task, lock, mode });
     }
 
     /// The running task has changed a word that it holds. Does it stay a lock?
     fn held_word(&mut self, held: Held, bytes: usize, new: u64, change: Change, order: Order) -> bool {
-        let Held { task, address, lock, taken } = held;
-        let given_back = held.after(change, new, bytes);
+        let Held { task, address, lock, taken, .. } = held;
+        let fenced = self.sync.fences.latest(task).is_some();
+        let given_back = held.after(change, new, bytes, order.release || fenced);
         match given_back {
+            GivenBack::Not => return false,
+            GivenBack::Changed if !(order.acquire || order.release) => return false,
             GivenBack::Changed => {
                 if !order.release {
                     // What it did so far, it did as a reader.
@@ -314,19 +322,33 @@ impl Session {
                 let mode = if order.release { LockMode::Shared } else { LockMode::Exclusive };
                 self.set_lock_mode(task, lock, mode);
                 if let Some(held) = self.sync.locks.held_by(task, address) {
-                    held.taken = new;
+                    (held.taken, held.counted) = (new, order.release);
                 }
                 return true;
             }
-            // Only the standard library's own code, without hooks, waits for a lock.
-            _ if !order.release => return false,
             GivenBack::ByReader => {
                 self.set_lock_mode(task, lock, LockMode::Shared);
                 if let Some(word) = self.sync.words.get_mut(address) {
                     word.reader = Some(taken);
                 }
             }
-            GivenBack::ByWriter | GivenBack::Published => {}
+            GivenBack::ByWriter => {
+                if held.counted {
+                    // It was perhaps taken for a reader's.
+                    self.set_lock_mode(task, lock, LockMode::Exclusive);
+                }
+                if let Some(word) = self.sync.words.get_mut(address) {
+                    word.writer = Some(taken);
+                }
+            }
+            GivenBack::Dropped => {
+                // What was done under it since the last event was not.
+                self.sync.locks.give_back(address);
+                self.send(Event::Unlock { task, lock });
+                self.sync.words.is_another_lock(address);
+                return false;
+            }
+            GivenBack::Published => {}
         }
         self.sync.locks.give_back(address);
         self.event(Event::Unlock { task, lock });
@@ -348,6 +370,7 @@ impl Session {
     /// Whoever holds the word at an address does so no longer.
     fn lose(&mut self, address: usize) {
         if let Some(Held { task, lock, .. }) = self.sync.locks.give_back(address) {
+            self.sync.words.is_another_lock(address);
             self.lost(task, lock);
         }
     }

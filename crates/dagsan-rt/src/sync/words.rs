@@ -17,6 +17,10 @@ pub(super) struct Word {
     pub(super) lock: Option<LockId>,
     /// What readers add to it, if it was seen to be a lock for reading.
     pub(super) reader: Option<u64>,
+    /// What writers make of it, if it was seen to be a lock for writing.
+    pub(super) writer: Option<u64>,
+    /// Who has looked at it last, since it was changed.
+    pub(super) seen_by: Option<TaskId>,
     pub(super) sync: SyncId,
     /// Who has released it since its last store that was none.
     pub(super) released: Option<Releasers>,
@@ -59,11 +63,20 @@ impl Words {
             last: value,
             lock: None,
             reader: None,
+            writer: None,
+            seen_by: None,
             sync: self.objects.new_object(),
             released: None,
             acquired: None,
             fences: Vec::new(),
         })
+    }
+
+    /// Whoever takes the word at an address from here on takes another lock.
+    pub(super) fn is_another_lock(&mut self, address: usize) {
+        if let Some(word) = self.words.get_mut(&address) {
+            word.lock = None;
+        }
     }
 
     /// What is at these addresses will be other memory. Were there words?

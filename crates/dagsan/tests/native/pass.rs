@@ -3,7 +3,9 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use crate::support::{Directory, POINTS, cargo_dagsan, package, run, run_point, target_directory};
+use crate::support::{
+    Directory, OPTIMISED_POINTS, POINTS, cargo_dagsan, package, run, run_point, target_directory,
+};
 
 /// A linker that wants nothing preloaded.
 const LINKER: &str = "#!/bin/sh\ntest -z \"$LD_PRELOAD\" && exec cc \"$@\"\n";
@@ -17,8 +19,8 @@ fn linker(directory: &Directory) -> std::path::PathBuf {
 
 #[test]
 fn the_doctor_shows_a_race_of_three_bytes() {
-    // Builds in the same directory: not before others have.
-    let _built = &*POINTS;
+    // Builds in the same directory, with another linker: not before others have.
+    let _built = (&*POINTS, &*OPTIMISED_POINTS);
     let package = package("doctor", "fn main() {}\n");
     let mut command = cargo_dagsan(&package.0, &["doctor"]);
     command.env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_LINKER", linker(&package));

@@ -32,6 +32,13 @@ pub const POINTS: &[Point] = points![
     words_parking_lot_upgraded_writes,
     words_parking_lot_upgraded_and_back,
     words_given_back_by_another,
+    words_given_back_relaxed,
+    words_given_back_after_a_fence,
+    words_used_after_a_fence_gave_it_back,
+    words_claimed_twice,
+    words_given_back_by_a_subtraction,
+    words_read_lock_around_tasks,
+    words_write_lock_around_tasks,
 ];
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -402,6 +409,128 @@ fn words_given_back_by_another() {
             black_box(gate.compare_exchange(0, 1, Acquire, Relaxed).is_ok());
             load!(data); // race (2)
             gate.store(0, Release);
+        );
+    });
+}
+
+/// Given back without a release: nobody is sure to see what was done under it.
+// expect: race write/write on 8 bytes of stack by 1/2
+fn words_given_back_relaxed() {
+    let (data, word) = (Shared::new(0u64), AtomicU32::new(0));
+    finish(|scope| {
+        for value in 1..3 {
+            let (data, word) = (&data, &word);
+            spawn!(scope,
+                while word.compare_exchange(0, 1, Acquire, Relaxed).is_err() {}
+                store!(data, value); // race (1) race (2)
+                word.store(0, Relaxed);
+            );
+        }
+    });
+}
+
+/// Given back by a fence and a store.
+// expect: race-free, up to locks
+fn words_given_back_after_a_fence() {
+    let (data, word) = (Shared::new(0u64), AtomicU32::new(0));
+    finish(|scope| {
+        for value in 1..3 {
+            let (data, word) = (&data, &word);
+            spawn!(scope,
+                while word.compare_exchange(0, 1, Acquire, Relaxed).is_err() {}
+                store!(data, value);
+                std::sync::atomic::fence(Release);
+                word.store(0, Relaxed);
+            );
+        }
+    });
+}
+
+/// What follows is not under the lock.
+// expect: race write/write on 8 bytes of stack by 1/2
+fn words_used_after_a_fence_gave_it_back() {
+    let (data, word) = (Shared::new(0u64), AtomicU32::new(0));
+    finish(|scope| {
+        for value in 1..3 {
+            let (data, word) = (&data, &word);
+            spawn!(scope,
+                while word.compare_exchange(0, 1, Acquire, Relaxed).is_err() {}
+                std::sync::atomic::fence(Release);
+                word.store(0, Relaxed);
+                store!(data, value); // race (1) race (2)
+            );
+        }
+    });
+}
+
+/// A claim that a third task takes back: both have claimed, and neither has waited.
+// expect: race write/write on 8 bytes of stack by 1/3, up to atomics
+fn words_claimed_twice() {
+    let (data, word) = (Shared::new(0u64), AtomicU32::new(0));
+    finish(|scope| {
+        let (data, word) = (&data, &word);
+        spawn!(
+            scope,
+            if word.compare_exchange(0, 1, Acquire, Relaxed).is_ok() {
+                store!(data, 1); // race (1)
+            }
+        );
+        spawn!(scope, word.store(0, Release));
+        spawn!(
+            scope,
+            if word.compare_exchange(0, 1, Acquire, Relaxed).is_ok() {
+                store!(data, 2); // race (2)
+            }
+        );
+    });
+}
+
+/// A lock that nobody counts, given back by a subtraction.
+// expect: race-free, up to locks
+fn words_given_back_by_a_subtraction() {
+    let (data, word) = (Shared::new(0u64), AtomicU32::new(0));
+    finish(|scope| {
+        for value in 1..3 {
+            let (data, word) = (&data, &word);
+            spawn!(scope,
+                while word.compare_exchange(0, 1, Acquire, Relaxed).is_err() {}
+                store!(data, value);
+                word.fetch_sub(1, Release);
+            );
+        }
+    });
+}
+
+/// Tasks under a reader's lock are readers.
+// expect: race write/write on 8 bytes of stack by 2/3
+fn words_read_lock_around_tasks() {
+    let (data, guard) = (Shared::new(0u64), RwLock::new(()));
+    finish(|scope| {
+        let (data, guard) = (&data, &guard);
+        spawn!(scope,
+            let _guard = guard.read();
+            finish(|inner| spawn!(inner, store!(data, 1))); // race (1)
+        );
+        spawn!(scope,
+            let _guard = guard.read();
+            store!(data, 2); // race (2)
+        );
+    });
+}
+
+/// Tasks under a writer's lock are under it, whoever reads.
+// expect: race-free, up to locks
+fn words_write_lock_around_tasks() {
+    let (data, guard) = (Shared::new(0u64), RwLock::new(()));
+    finish(|scope| {
+        let (data, guard) = (&data, &guard);
+        spawn!(scope,
+            let _guard = guard.write();
+            finish(|inner| spawn!(inner, store!(data, 1)));
+        );
+        spawn!(scope,
+            let _guard = guard.read();
+            load!(data);
         );
     });
 }

@@ -60,7 +60,12 @@ pub fn prepare(directory: &Path) -> Result<Pass> {
     if fs::read_to_string(&works).is_ok_and(|known| known == with) {
         return Ok(Pass::Ours(library));
     }
-    match attempt(directory, &library)? {
+    // Several commands may try at the same time, each by itself.
+    let own = directory.join(format!("probe.{}", std::process::id()));
+    fs::create_dir_all(&own).with_context(|| format!("cannot create {}", own.display()))?;
+    let attempted = attempt(&own, &library);
+    fs::remove_dir_all(&own).with_context(|| format!("cannot remove {}", own.display()))?;
+    match attempted? {
         Some(why) => Ok(Pass::ThreadSanitizers(why)),
         None => {
             fs::write(&works, with).with_context(|| format!("cannot write {}", works.display()))?;

@@ -112,12 +112,12 @@ fn only_the_users_code_is_shown(program: &Path, lines_are_known: bool) {
         let report = native::report(&found, &mut symbols, &files).unwrap();
         for side in report.races.iter().flat_map(|race| [&race.first, &race.second]) {
             let file = report.sources[side.place.source].name();
-            assert!(file.starts_with(SOURCES), "{name}: a place in {file}");
+            // Where a task was created may be named from the root of the package, which the program does not tell.
+            assert!(file.contains("src/bin/seeds/"), "{name}: a place in {file}");
             assert!(side.detail.stand_in.is_none() || !lines_are_known, "{name}: {side:?}");
         }
         let created = report.tasks.values().filter_map(|task| task.created.as_ref());
         for place in created {
-            // The compiler may name it from the root of the package, which the program does not tell.
             let file = report.sources[place.source].name();
             assert!(file.contains("src/bin/seeds/"), "{name}: a task of {file}");
         }

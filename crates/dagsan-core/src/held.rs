@@ -15,7 +15,7 @@
 //! a held lock is the section they are all part of ([`Held::family`]). A section without tasks has none.
 //!
 //! A program may give the lock back while the scope is still open. Then the tasks under it were not safe after all: those that
-//! still run lose the lock, and what those that have ended did under it stays as it is ([`crate::Structure::unlocked_early`]).
+//! still run lose the lock, and what those that have ended did under it stays as it is ([`crate::structure::Structure::unlocked_early`]).
 
 use crate::error::Error;
 use crate::ids::{LockId, TaskId};

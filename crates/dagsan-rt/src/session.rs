@@ -70,7 +70,7 @@ pub struct Session {
     pub thread_locals: Range<usize>,
     /// What these alone lead to.
     pub owned: Owned,
-    /// Can anything be parallel to what runs now? [`ACTIVE`] says so outside of the runtime.
+    /// Can anything be parallel to what runs now? `ACTIVE` says so outside of the runtime.
     pub active: bool,
     /// Scopes of the main task that are open; the session is given back with the last.
     depth: u32,

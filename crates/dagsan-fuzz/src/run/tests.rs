@@ -165,7 +165,7 @@ fn regions_join_in_the_order_of_the_ends() {
 
 #[test]
 fn a_free_is_delivered_at_once() {
-    check("async { } w 128+4; free 0+64; w 1+1", "0:start 1, 1:end, 0:w0, erase 0, 0:w128, 0:w1, 0:end");
+    check("async { } w 128+4; free 0+64; w 1+1", "0:start 1, 1:end, 0:w128, 0:w0, erase 0, 0:w1, 0:end");
 }
 
 #[test]

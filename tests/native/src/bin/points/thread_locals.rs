@@ -19,6 +19,7 @@ pub const POINTS: &[Point] = points![
     thread_local_that_is_lent,
     thread_local_that_is_freed,
     thread_local_beside_another_block,
+    thread_local_vector_that_grows,
 ];
 
 thread_local!(static BUFFER: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) });
@@ -168,4 +169,11 @@ fn thread_local_beside_another_block() {
         }
     });
     BUFFER.take();
+}
+
+/// Whose the old block is, is asked while it is still there.
+// expect: race-free, depending on the worker
+fn thread_local_vector_that_grows() {
+    thread_local! { static LIST: std::cell::RefCell<Vec<u32>> = const { std::cell::RefCell::new(Vec::new()) }; }
+    siblings(|| LIST.with_borrow_mut(|list| list.extend(0..std::hint::black_box(9))));
 }

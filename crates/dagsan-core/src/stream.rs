@@ -180,7 +180,7 @@ impl<C: Consumer> Stream<C> {
     /// once: what comes in pieces depends on others piece by piece.
     #[inline]
     pub fn in_section(&self, task: TaskId) -> bool {
-        self.sections.is_some() && !self.structure.locks(task).is_empty()
+        self.sections.is_some() && self.structure.inside(task).next().is_some()
     }
 
     /// How often a section was found to depend on another one, of another task.
@@ -273,6 +273,10 @@ impl<C: Consumer> Stream<C> {
         let Some(ordering) = &mut self.sections else { return Ok(()) };
         ordering.inside.clear();
         ordering.inside.extend(self.structure.inside(task));
+        // On a worker, and under no lock of the program's.
+        if ordering.inside.is_empty() {
+            return Ok(());
+        }
         let mut acquire = std::mem::take(&mut ordering.acquire);
         acquire.clear();
         ordering.sections.touch(task, &ordering.inside, spans, &mut acquire);

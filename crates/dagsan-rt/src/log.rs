@@ -203,11 +203,11 @@ pub(crate) fn reserve(stacks: bool) -> std::io::Result<()> {
 }
 
 /// An access that `miss` could not enter in the log. `kind` is 0 for a read, 1 for a write; `bytes` has bit 0 for that at
-/// `address`, and all are in one line.
-pub(crate) extern "C" fn record_miss(address: usize, bytes: u32, kind: u32, code: u32, frame: usize) {
+/// `address`; what is beyond its line does not count.
+pub(crate) extern "C" fn record_miss(address: usize, bytes: u64, kind: u32, code: u32, frame: usize) {
     let kind = if kind == 0 { AccessKind::Read } else { AccessKind::Write };
     let at =
-        Location { line: address as u64 >> layout::LINE_SHIFT, mask: u64::from(bytes) << (address & 63) };
+        Location { line: address as u64 >> layout::LINE_SHIFT, mask: bytes << (address & 63) };
     session::with(|session| {
         let origin = session.origin(code, frame);
         record(session, at, kind, origin);

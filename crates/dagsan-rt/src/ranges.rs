@@ -20,6 +20,18 @@ pub fn record(start: usize, len: usize, kind: AccessKind) {
     }
 }
 
+/// Records `count` pieces of `width` bytes, each `stride` behind the one before.
+#[inline(always)]
+fn record_strided(start: usize, stride: usize, count: usize, width: usize, kind: AccessKind) {
+    if !ACTIVE.get() || !is_owner() {
+        return;
+    }
+    let frame = start::frame();
+    for number in 0..count {
+        record_from(start.wrapping_add(stride.wrapping_mul(number)), width, kind, frame);
+    }
+}
+
 #[inline(never)]
 fn record_from(start: usize, len: usize, kind: AccessKind, frame: usize) {
     let Ok(bytes) = Bytes::new(start as u64, len as u64) else { return };
@@ -51,6 +63,20 @@ pub extern "C" fn __tsan_read_range(address: usize, size: usize) {
 #[inline(never)]
 pub extern "C" fn __tsan_write_range(address: usize, size: usize) {
     record(address, size, AccessKind::Write);
+}
+
+/// Reads of `count` pieces of `width` bytes, each `stride` bytes behind the one before.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn __dagsan_read_strided(start: usize, stride: usize, count: usize, width: usize) {
+    record_strided(start, stride, count, width, AccessKind::Read);
+}
+
+/// Writes of `count` pieces of `width` bytes, each `stride` bytes behind the one before.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn __dagsan_write_strided(start: usize, stride: usize, count: usize, width: usize) {
+    record_strided(start, stride, count, width, AccessKind::Write);
 }
 
 /// Copies, and records both sides.

@@ -27,7 +27,7 @@ const LIBRARY: &str = "libdagsan_pass.so";
 /// Reads three bytes, which ThreadSanitizer's pass has no hook for.
 const PROBE: &str = "#[inline(never)] pub fn three(bytes: &[u8; 3]) -> [u8; 3] { *bytes }\n";
 /// The hook that it has then.
-const HOOK: &[u8] = b"__tsan_read_range";
+const HOOK: &[u8] = b"__dagsan_miss_read";
 
 /// Who puts hooks on accesses.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -101,6 +101,8 @@ impl Emitter {
         let llvm = self.llvm;
         let head = llvm.insert_block(self.context, block);
         llvm.position_at_end(self.builder, head);
+        // What is moved keeps its place in the source.
+        llvm.set_builder_location(self.builder, None);
         while let Some(first) = llvm.first_instruction(block).filter(|&first| first != at) {
             llvm.remove(first);
             llvm.insert(self.builder, first);

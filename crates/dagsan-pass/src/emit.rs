@@ -174,21 +174,26 @@ impl Emitter {
 
     /// Tells the runtime of bytes that are new.
     pub(crate) fn missed(&self, kind: Kind, pointer: Value, bytes: u64) {
-        let llvm = self.llvm;
-        let miss = |name| llvm.function(self.module, name, llvm.function_of(self.void, &[]));
-        if bytes.is_power_of_two() && bytes <= 16 {
-            let miss = miss(MISSES[kind as usize][bytes.trailing_zeros() as usize]);
-            let of = llvm.function_of(self.pointer, &[self.pointer, self.pointer]);
-            let assembly = llvm.inline_assembly(of, "call ${1:P}", MISS_KEEPS);
-            llvm.call(self.builder, of, assembly, &[miss, pointer]);
-        } else {
-            let miss = miss(MISSES_OF_BITS[kind as usize]);
-            let result = llvm.structure(self.context, &[self.pointer, self.word]);
-            let of = llvm.function_of(result, &[self.pointer, self.pointer, self.word]);
-            let assembly = llvm.inline_assembly(of, "call ${2:P}", MISS_OF_BITS_KEEPS);
-            let bits = self.word(u64::MAX >> (64 - bytes));
-            llvm.call(self.builder, of, assembly, &[miss, pointer, bits]);
+        if !bytes.is_power_of_two() || bytes > 16 {
+            return self.missed_bits(kind, pointer, self.word(u64::MAX >> (64 - bytes)));
         }
+        let llvm = self.llvm;
+        let miss = MISSES[kind as usize][bytes.trailing_zeros() as usize];
+        let miss = llvm.function(self.module, miss, llvm.function_of(self.void, &[]));
+        let of = llvm.function_of(self.pointer, &[self.pointer, self.pointer]);
+        let assembly = llvm.inline_assembly(of, "call ${1:P}", MISS_KEEPS);
+        llvm.call(self.builder, of, assembly, &[miss, pointer]);
+    }
+
+    /// The same for the bytes whose bits are set, from the pointer on, which is one of them.
+    pub(crate) fn missed_bits(&self, kind: Kind, pointer: Value, bits: Value) {
+        let llvm = self.llvm;
+        let miss = MISSES_OF_BITS[kind as usize];
+        let miss = llvm.function(self.module, miss, llvm.function_of(self.void, &[]));
+        let result = llvm.structure(self.context, &[self.pointer, self.word]);
+        let of = llvm.function_of(result, &[self.pointer, self.pointer, self.word]);
+        let assembly = llvm.inline_assembly(of, "call ${2:P}", MISS_OF_BITS_KEEPS);
+        llvm.call(self.builder, of, assembly, &[miss, pointer, bits]);
     }
 
     /// Removes phis that were made anew. No value of the model is used after this.

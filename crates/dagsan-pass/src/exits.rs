@@ -5,6 +5,8 @@
 //! ```text
 //!   from ──► start, length
 //!            are they few bytes, and all known? ──────────────► … the next range … ──► to
+//!            can nothing be parallel? ────────────────────────►
+//!            few bytes: as a mark in line that is new ────────►
 //!            else: call the runtime ──────────────────────────►
 //! ```
 
@@ -125,21 +127,29 @@ impl Emitter {
         let known = self.shifted(self.entries(one.kind, low, 64), low);
         let by = llvm.and(builder, length, self.word(63));
         let beyond = llvm.shift_left(builder, self.word(u64::MAX), by);
-        let known = llvm.not(builder, llvm.or(builder, known, beyond));
-        let all = llvm.equal(builder, known, self.word(0));
-        let short = llvm.is_at_most(builder, length, self.word(SHORT));
-        let is_known = llvm.and(builder, all, short);
+        let new = llvm.not(builder, llvm.or(builder, known, beyond));
+        let is_short = llvm.is_at_most(builder, length, self.word(SHORT));
+        let is_known = llvm.and(builder, llvm.equal(builder, new, self.word(0)), is_short);
 
         let Some(end) = llvm.terminator(block) else { return };
         let head = self.split(block, end);
-        let call = llvm.insert_block(self.context, block);
-        llvm.position_at_end(builder, head);
-        self.locate(place);
-        self.usually(is_known, block, call);
-        llvm.position_at_end(builder, call);
-        self.locate(place);
-        let low = llvm.to_pointer(builder, low, self.pointer);
-        self.range(one.kind, low, length);
+        let [cold, which, short, long] = [(); 4].map(|()| llvm.insert_block(self.context, block));
+        let start = |block: Block| {
+            llvm.position_at_end(builder, block);
+            self.locate(place);
+        };
+        start(head);
+        self.usually(is_known, block, cold);
+        start(cold);
+        self.if_active(block, which);
+        start(which);
+        llvm.branch(builder, is_short, short, long);
+        let pointer = |low| llvm.to_pointer(builder, low, self.pointer);
+        start(short);
+        self.missed_bits(one.kind, pointer(low), llvm.not(builder, beyond));
+        llvm.jump(builder, block);
+        start(long);
+        self.range(one.kind, pointer(low), length);
         llvm.jump(builder, block);
     }
 

@@ -70,15 +70,21 @@ impl Emitter {
 
         llvm.position_at_end(self.builder, cold);
         self.locate(before);
-        let byte = llvm.integer(self.context, 8);
-        let active = self.hidden_load(byte, self.active());
-        let idle = llvm.equal(self.builder, active, llvm.constant(byte, 0));
-        self.usually(idle, tail, miss);
+        self.if_active(tail, miss);
 
         llvm.position_at_end(self.builder, miss);
         self.locate(before);
         self.missed(kind, pointer, bytes);
         llvm.jump(self.builder, tail);
+    }
+
+    /// Goes on to one of two blocks: can anything be parallel?
+    pub(crate) fn if_active(&self, no: Block, yes: Block) {
+        let llvm = self.llvm;
+        let byte = llvm.integer(self.context, 8);
+        let active = self.hidden_load(byte, self.active());
+        let idle = llvm.equal(self.builder, active, llvm.constant(byte, 0));
+        llvm.branch(self.builder, idle, no, yes);
     }
 
     /// So many bits of a table, from the entry of an address on.

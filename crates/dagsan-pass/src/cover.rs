@@ -16,6 +16,7 @@ use std::collections::HashMap;
 
 use crate::flow::Flow;
 use crate::model::{Function, Kind, Mark, Step};
+use crate::sum::Product;
 
 /// Beyond so many pairs of block and mark, only neighbours in a block are looked at.
 const LIMIT: usize = 1 << 26;
@@ -76,7 +77,7 @@ impl Set {
 fn before(function: &Function, flow: &Flow, covered: &mut [bool]) {
     let count = function.marks.len();
     // Marks whose addresses differ by constants.
-    let mut related: HashMap<&[(usize, i64)], Vec<usize>> = HashMap::new();
+    let mut related: HashMap<&[(Product, i64)], Vec<usize>> = HashMap::new();
     for (number, mark) in function.marks.iter().enumerate() {
         related.entry(&mark.at.terms).or_default().push(number);
     }
@@ -86,7 +87,7 @@ fn before(function: &Function, flow: &Flow, covered: &mut [bool]) {
     // Marks with a value that the block computes.
     let mut renewed = vec![None; function.blocks.len()];
     for (number, mark) in function.marks.iter().enumerate() {
-        for block in mark.at.terms.iter().filter_map(|&(leaf, _)| function.leaves[leaf].block) {
+        for block in mark.at.leaves().filter_map(|leaf| function.leaves[leaf].block) {
             renewed[block].get_or_insert_with(|| Set::none(count)).insert(number);
         }
     }
@@ -141,7 +142,7 @@ fn before(function: &Function, flow: &Flow, covered: &mut [bool]) {
 
 /// By what follows in the block.
 fn after(function: &Function, steps: &[Step], covered: &mut [bool]) {
-    let mut following: HashMap<&[(usize, i64)], Vec<&Mark>> = HashMap::new();
+    let mut following: HashMap<&[(Product, i64)], Vec<&Mark>> = HashMap::new();
     for step in steps.iter().rev() {
         let &Step::Mark(number) = step else {
             following.clear();
@@ -165,7 +166,9 @@ fn is_covered<'a>(mark: &Mark, others: impl Iterator<Item = &'a Mark>) -> bool {
     let is_enough = |other: &&Mark| mark.kind == Kind::Read || other.kind == Kind::Write;
     let mut parts: Vec<(i128, i128)> = others.filter(is_enough).map(range).collect();
     parts.sort_unstable();
-    let reached = parts.iter().fold(start, |reached, &(from, to)| if from <= reached { reached.max(to) } else { reached });
+    let reached = parts
+        .iter()
+        .fold(start, |reached, &(from, to)| if from <= reached { reached.max(to) } else { reached });
     reached >= end
 }
 
@@ -178,12 +181,12 @@ fn range(mark: &Mark) -> (i128, i128) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linear::Linear;
     use crate::model::{Block, Leaf};
+    use crate::sum::Sum;
     use Step::Border;
 
     fn mark(kind: Kind, leaf: usize, offset: i64, bytes: u64) -> Mark {
-        let at = Linear::leaf(leaf).plus(&Linear::constant(offset), 1);
+        let at = Sum::leaf(leaf).plus(&Sum::constant(offset), 1);
         Mark { kind, at, bytes, alignment: 1, place: 0 }
     }
 
@@ -200,7 +203,7 @@ mod tests {
         let block = |&(steps, successors): &(&[Step], &[usize])| Block {
             steps: steps.to_vec(),
             successors: successors.to_vec(),
-            branches: true,
+            ..Block::default()
         };
         let leaves = vec![Leaf::default(), Leaf::default(), Leaf { block: Some(1), ..Leaf::default() }];
         let function = Function { marks, blocks: blocks.iter().map(block).collect(), leaves };

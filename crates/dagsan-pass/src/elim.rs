@@ -20,7 +20,9 @@ pub struct Eliminations {
 
 /// What is not the name of an elimination.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{VARIABLE}={0}: give some of cover, merge, sink and local, with commas between them, or all, or none")]
+#[error(
+    "{VARIABLE}={0}: give some of cover, merge, sink and local, with commas between them, or all, or none"
+)]
 pub struct Unknown(String);
 
 impl Eliminations {
@@ -57,7 +59,10 @@ mod tests {
     fn each_is_wanted_by_name() {
         assert_eq!(Eliminations::parse("all"), Ok(Eliminations::ALL));
         assert_eq!(Eliminations::parse(""), Ok(Eliminations::NONE));
-        assert_eq!(Eliminations::parse("sink,cover"), Ok(Eliminations { sink: true, cover: true, ..Eliminations::NONE }));
+        assert_eq!(
+            Eliminations::parse("sink,cover"),
+            Ok(Eliminations { sink: true, cover: true, ..Eliminations::NONE })
+        );
         assert!(Eliminations::parse("sinks").is_err());
     }
 }

@@ -13,10 +13,10 @@
 use std::collections::BTreeMap;
 
 use crate::emit::Emitter;
-use crate::linear::Linear;
 use crate::llvm::{Block, Value, opcode, type_kind};
 use crate::read::Found;
 use crate::sink::Sunk;
+use crate::sum::Sum;
 
 /// So many bytes have their bits in a word of the table, wherever they are.
 const SHORT: u64 = 57;
@@ -88,42 +88,72 @@ impl Emitter {
     /// One range, at the end of a block.
     fn sunk(&self, found: &Found, block: Block, one: &Sunk, included: bool) {
         let (llvm, builder) = (self.llvm, self.builder);
-        let (first, now) = (self.sum(found, &one.first), self.sum(found, &one.now));
-        // The lowest address; the distance between the lowest and the highest.
-        let stride = one.stride.unsigned_abs();
-        let (low, distance) = if one.stride >= 0 {
-            (first, llvm.subtract(builder, now, first))
-        } else {
-            let low = if included { now } else { llvm.add(builder, now, self.word(stride)) };
-            (low, llvm.subtract(builder, first, now))
-        };
-        let place = found.simple[one.members[0]].instruction;
-        if one.width < stride {
-            let count = llvm.divide(builder, distance, self.word(stride));
-            let count = if included { llvm.add(builder, count, self.word(1)) } else { count };
-            let low = llvm.to_pointer(builder, low, self.pointer);
-            return self.strided(one.kind, low, self.word(stride), count, self.word(one.width));
+        let first = self.sum(found, &one.first);
+        match (one.stride.as_constant(), one.width.as_constant()) {
+            (Some(0), _) => {
+                let width = self.sum(found, &one.width);
+                let length = match &one.counter {
+                    Some(counter) if !included => {
+                        let variable = self.sum(found, &Sum::leaf(counter.phi));
+                        let none = llvm.equal(builder, variable, self.sum(found, &counter.first));
+                        llvm.select(builder, none, self.word(0), width)
+                    }
+                    _ => width,
+                };
+                self.length(found, block, one, first, length);
+            }
+            (Some(stride), Some(width)) if width as u64 >= stride.unsigned_abs() => {
+                let now = self.sum(found, &one.now);
+                let by = stride.unsigned_abs();
+                // The lowest address; the distance between the lowest and the highest.
+                let (low, distance) = match (stride > 0, included) {
+                    (true, _) => (first, llvm.subtract(builder, now, first)),
+                    (false, true) => (now, llvm.subtract(builder, first, now)),
+                    (false, false) => {
+                        (llvm.add(builder, now, self.word(by)), llvm.subtract(builder, first, now))
+                    }
+                };
+                let length = if included {
+                    llvm.add(builder, distance, self.word(width as u64))
+                } else if width as u64 == by {
+                    distance
+                } else {
+                    let none = llvm.equal(builder, now, first);
+                    let some = llvm.add(builder, distance, self.word(width as u64 - by));
+                    llvm.select(builder, none, self.word(0), some)
+                };
+                self.length(found, block, one, low, length);
+            }
+            _ => {
+                let count = self.iterations(found, one, first);
+                let count = if included { llvm.add(builder, count, self.word(1)) } else { count };
+                let (stride, width) = (self.sum(found, &one.stride), self.sum(found, &one.width));
+                let first = llvm.to_pointer(builder, first, self.pointer);
+                self.strided(one.kind, first, stride, count, width);
+            }
         }
-        let length = if included {
-            llvm.add(builder, distance, self.word(one.width))
-        } else if one.width == stride {
-            distance
-        } else {
-            // Nothing before the first iteration; what stands still has no distance.
-            let (a, b) = match &one.moves {
-                Some((variable, first)) if stride == 0 => (self.sum(found, variable), self.sum(found, first)),
-                _ => (now, first),
-            };
-            let none = llvm.equal(builder, a, b);
-            let some = llvm.add(builder, distance, self.word(one.width - stride));
-            llvm.select(builder, none, self.word(0), some)
+    }
+
+    /// How many iterations have been completed.
+    fn iterations(&self, found: &Found, one: &Sunk, first: Value) -> Value {
+        let (llvm, builder) = (self.llvm, self.builder);
+        let (now, first, step) = match (&one.counter, one.stride.as_constant()) {
+            (_, Some(stride)) if stride != 0 => (self.sum(found, &one.now), first, stride),
+            (Some(counter), _) => {
+                let variable = self.sum(found, &Sum::leaf(counter.phi));
+                (variable, self.sum(found, &counter.first), counter.step)
+            }
+            // `sink` makes no such range.
+            (None, _) => return self.word(0),
         };
-        self.length(block, one, place, low, length);
+        let distance = llvm.subtract(builder, now, first);
+        llvm.divide(builder, distance, self.word(step as u64))
     }
 
     /// A range of a length that the program computes.
-    fn length(&self, block: Block, one: &Sunk, place: Value, low: Value, length: Value) {
+    fn length(&self, found: &Found, block: Block, one: &Sunk, low: Value, length: Value) {
         let (llvm, builder) = (self.llvm, self.builder);
+        let place = found.simple[one.members[0]].instruction;
         let known = self.shifted(self.entries(one.kind, low, 64), low);
         let by = llvm.and(builder, length, self.word(63));
         let beyond = llvm.shift_left(builder, self.word(u64::MAX), by);
@@ -154,26 +184,33 @@ impl Emitter {
     }
 
     /// Computes a sum.
-    fn sum(&self, found: &Found, sum: &Linear) -> Value {
+    fn sum(&self, found: &Found, sum: &Sum) -> Value {
         let (llvm, builder) = (self.llvm, self.builder);
         let mut total = None;
-        for &(leaf, factor) in &sum.terms {
-            let value = self.current(found.values[leaf]);
-            let value = match llvm.type_kind(llvm.type_of(value)) {
-                type_kind::POINTER => llvm.to_integer(builder, value, self.word),
-                _ => value,
+        for &(product, factor) in &sum.terms {
+            let parts = product.leaves().map(|leaf| self.leaf(found, leaf));
+            let parts = parts.chain((factor != 1).then(|| self.word(factor as u64)));
+            let value = parts.reduce(|left, right| llvm.multiply(builder, left, right));
+            total = match (total, value) {
+                (Some(total), Some(value)) => Some(llvm.add(builder, total, value)),
+                (total, value) => total.or(value),
             };
-            let value = match factor {
-                1 => value,
-                factor => llvm.multiply(builder, value, self.word(factor as u64)),
-            };
-            total = Some(total.map_or(value, |total| llvm.add(builder, total, value)));
         }
         let constant = self.word(sum.constant as u64);
         match total {
             None => constant,
             Some(total) if sum.constant == 0 => total,
             Some(total) => llvm.add(builder, total, constant),
+        }
+    }
+
+    /// A value that sums are made of, as a number.
+    fn leaf(&self, found: &Found, leaf: usize) -> Value {
+        let llvm = self.llvm;
+        let value = self.current(found.values[leaf]);
+        match llvm.type_kind(llvm.type_of(value)) {
+            type_kind::POINTER => llvm.to_integer(self.builder, value, self.word),
+            _ => value,
         }
     }
 }

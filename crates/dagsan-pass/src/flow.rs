@@ -49,8 +49,14 @@ impl Flow {
             }
         }
         let dominator = dominators(&order, &position, &predecessors);
-        let mut flow =
-            Flow { predecessors, order, position, dominator, loops: Vec::new(), innermost: vec![None; count] };
+        let mut flow = Flow {
+            predecessors,
+            order,
+            position,
+            dominator,
+            loops: Vec::new(),
+            innermost: vec![None; count],
+        };
         flow.find_loops(function);
         flow
     }
@@ -183,7 +189,10 @@ mod tests {
         // 0 → 1 { 2 { 2 } → 3 → 1 } → 4, and 2 leaves both by 5.
         let flow = flow(&[&[1], &[2, 4], &[2, 3, 5], &[1], &[], &[]]);
         let [inner, outer] = &flow.loops[..] else { panic!("two loops") };
-        assert_eq!((inner.header, &inner.latches[..], &inner.exits[..]), (2, &[2][..], &[(2, 3), (2, 5)][..]));
+        assert_eq!(
+            (inner.header, &inner.latches[..], &inner.exits[..]),
+            (2, &[2][..], &[(2, 3), (2, 5)][..])
+        );
         assert_eq!((outer.header, &outer.latches[..], outer.exits.len()), (1, &[3][..], 2));
         assert_eq!(flow.innermost, [None, Some(1), Some(0), Some(1), None, None]);
     }

@@ -26,7 +26,7 @@ mod exits;
 mod flow;
 mod inline;
 mod intrinsics;
-mod linear;
+
 mod llvm;
 mod merge;
 mod model;
@@ -35,7 +35,9 @@ mod plan;
 mod pointers;
 mod preload;
 mod read;
+mod rise;
 mod sink;
+mod sum;
 
 use std::ffi::{CStr, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};

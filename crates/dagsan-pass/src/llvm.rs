@@ -143,6 +143,7 @@ interface! {
     is_constant_global = LLVMIsGlobalConstant(global: Value) -> i32;
     alignment = LLVMGetAlignment(value: Value) -> u32;
     ordering = LLVMGetOrdering(access: Value) -> u32;
+    comparison = LLVMGetICmpPredicate(compare: Value) -> u32;
     rmw_operation = LLVMGetAtomicRMWBinOp(rmw: Value) -> u32;
     called = LLVMGetCalledValue(call: Value) -> Option<Value>;
     normal_destination = LLVMGetNormalDest(invoke: Value) -> Block;
@@ -291,12 +292,14 @@ pub mod ordering {
     pub const SEQUENTIALLY_CONSISTENT: u32 = 7;
 }
 
-/// `LLVMIntEQ`.
-const EQUAL: u32 = 32;
-/// `LLVMIntULE`.
-const UNSIGNED_AT_MOST: u32 = 37;
-/// `LLVMIntSLT`.
-const SIGNED_LESS: u32 = 40;
+/// What a comparison asks, `LLVMIntPredicate`.
+pub mod comparison {
+    pub const EQUAL: u32 = 32;
+    pub const NOT_EQUAL: u32 = 33;
+    pub const UNSIGNED_AT_MOST: u32 = 37;
+    pub const SIGNED_LESS: u32 = 40;
+}
+
 /// Attributes of the function itself, `LLVMAttributeFunctionIndex`.
 pub const OF_FUNCTION: u32 = u32::MAX;
 const NO_NAME: *const c_char = c"".as_ptr();
@@ -370,11 +373,11 @@ impl Llvm {
     /// Is it negative? For vectors: which elements are?
     pub fn is_negative(&self, builder: Builder, value: Value) -> Value {
         let zero = self.null(self.type_of(value));
-        self.raw_compare(builder, SIGNED_LESS, value, zero, NO_NAME)
+        self.raw_compare(builder, comparison::SIGNED_LESS, value, zero, NO_NAME)
     }
 
     pub fn equal(&self, builder: Builder, left: Value, right: Value) -> Value {
-        self.raw_compare(builder, EQUAL, left, right, NO_NAME)
+        self.raw_compare(builder, comparison::EQUAL, left, right, NO_NAME)
     }
 
     pub fn to_integer(&self, builder: Builder, pointer: Value, integer: Type) -> Value {
@@ -407,7 +410,7 @@ impl Llvm {
     }
 
     pub fn is_at_most(&self, builder: Builder, left: Value, right: Value) -> Value {
-        self.raw_compare(builder, UNSIGNED_AT_MOST, left, right, NO_NAME)
+        self.raw_compare(builder, comparison::UNSIGNED_AT_MOST, left, right, NO_NAME)
     }
 
     pub fn or(&self, builder: Builder, left: Value, right: Value) -> Value {

@@ -7,8 +7,8 @@
 use std::collections::HashMap;
 
 use crate::inline::question;
-use crate::linear::Linear;
 use crate::model::{Function, Mark, Step};
+use crate::sum::Sum;
 
 /// A mark that stands for several.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,10 +75,11 @@ fn union(first: &Mark, second: &Mark) -> Option<Mark> {
     }
     let bytes = first.bytes.max(distance.checked_add(second.bytes)?);
     // What is known of either address is known of the other.
-    let of_second = if distance == 0 { second.alignment } else { second.alignment.min(1 << distance.trailing_zeros()) };
+    let of_second =
+        if distance == 0 { second.alignment } else { second.alignment.min(1 << distance.trailing_zeros()) };
     let alignment = first.alignment.max(of_second);
     question(bytes, alignment)?;
-    let at = Linear { constant: first.at.constant, ..first.at.clone() };
+    let at = Sum { constant: first.at.constant, ..first.at.clone() };
     Some(Mark { at, bytes, alignment, ..*first })
 }
 
@@ -88,7 +89,7 @@ mod tests {
     use crate::model::{Block, Kind, Leaf};
 
     fn mark(kind: Kind, offset: i64, bytes: u64, place: usize) -> Mark {
-        let at = Linear::leaf(0).plus(&Linear::constant(offset), 1);
+        let at = Sum::leaf(0).plus(&Sum::constant(offset), 1);
         Mark { kind, at, bytes, alignment: 4, place }
     }
 

@@ -4,7 +4,7 @@
 //! strand (a call that is not known to be harmless, an atomic operation, a fence, a return). All that the eliminations do
 //! follows from that: what counts is which bytes a strand has touched, and not when, or how often.
 
-use crate::linear::Linear;
+use crate::sum::Sum;
 
 /// What an access does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -18,7 +18,7 @@ pub enum Kind {
 pub struct Mark {
     pub kind: Kind,
     /// Where the bytes begin.
-    pub at: Linear,
+    pub at: Sum,
     pub bytes: u64,
     /// The address of the first byte is a multiple of this.
     pub alignment: u64,
@@ -39,8 +39,19 @@ pub enum Step {
 pub struct Block {
     pub steps: Vec<Step>,
     pub successors: Vec<usize>,
+    /// What is equal if the block goes on to that successor.
+    pub equal: Option<Equal>,
     /// Can the edges to its successors be changed? Not those of calls that may unwind, and of computed jumps.
     pub branches: bool,
+}
+
+/// A branch that asks whether two numbers are equal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Equal {
+    /// The successor for equal ones.
+    pub to: usize,
+    pub left: Sum,
+    pub right: Sum,
 }
 
 /// A value that addresses are made of.
@@ -49,7 +60,7 @@ pub struct Leaf {
     /// The block that computes it. None for what is there from the start: constants and arguments.
     pub block: Option<usize>,
     /// For a phi: the value that each predecessor brings.
-    pub incoming: Vec<(usize, Linear)>,
+    pub incoming: Vec<(usize, Sum)>,
 }
 
 /// A function. The first block is its entry.

@@ -5,11 +5,13 @@ use std::iter::successors;
 
 use crate::addresses::Addresses;
 use crate::intrinsics::{Form, Intrinsic, Mask, Memory, Size, intrinsic};
-use crate::linear::Linear;
-use crate::llvm::{Attribute, Block, Llvm, OF_FUNCTION, Type, Value, opcode, ordering, type_kind};
-use crate::model::{self, Kind, Step};
+use crate::llvm::{
+    Attribute, Block, Llvm, OF_FUNCTION, Type, Value, comparison, opcode, ordering, type_kind,
+};
+use crate::model::{self, Equal, Kind, Step};
 use crate::places::Places;
 use crate::pointers::{self, Fate, Source};
+use crate::sum::Sum;
 
 /// What an access of the model is: its marks have the same numbers.
 #[derive(Debug, Clone, Copy)]
@@ -125,8 +127,10 @@ pub fn read(llvm: &Llvm, function: Value, local: bool) -> Found {
     let module = llvm.parent_module(function);
     let context = llvm.context(module);
     let layout = llvm.layout(module);
-    let blocks: Vec<Block> = successors(llvm.first_block(function), |&block| llvm.next_block(block)).collect();
-    let numbers: HashMap<Block, usize> = blocks.iter().enumerate().map(|(number, &block)| (block, number)).collect();
+    let blocks: Vec<Block> =
+        successors(llvm.first_block(function), |&block| llvm.next_block(block)).collect();
+    let numbers: HashMap<Block, usize> =
+        blocks.iter().enumerate().map(|(number, &block)| (block, number)).collect();
     let mut reader = Reader {
         llvm,
         layout,
@@ -261,8 +265,16 @@ impl Reader<'_> {
         }
     }
 
-    fn mark(&mut self, instruction: Value, kind: Kind, pointer: Value, offset: u64, bytes: u64, alignment: u64) {
-        let at = self.addresses.of(pointer).plus(&Linear::constant(offset as i64), 1);
+    fn mark(
+        &mut self,
+        instruction: Value,
+        kind: Kind,
+        pointer: Value,
+        offset: u64,
+        bytes: u64,
+        alignment: u64,
+    ) {
+        let at = self.addresses.of(pointer).plus(&Sum::constant(offset as i64), 1);
         let alignment = if offset == 0 { alignment } else { alignment.min(1 << offset.trailing_zeros()) };
         let place = self.places.number(self.llvm, instruction);
         let found = &mut self.found;
@@ -276,10 +288,35 @@ impl Reader<'_> {
     /// Where a block goes.
     fn end(&mut self, block: Block, numbers: &HashMap<Block, usize>) {
         let llvm = self.llvm;
-        let (Some(end), Some(model)) = (llvm.terminator(block), self.found.model.blocks.last_mut()) else { return };
+        let (Some(end), Some(model)) = (llvm.terminator(block), self.found.model.blocks.last_mut()) else {
+            return;
+        };
         let successors = (0..llvm.successors(end)).map(|index| llvm.successor(end, index));
         model.successors = successors.filter_map(|to| numbers.get(&to).copied()).collect();
         model.branches = matches!(llvm.opcode(end), opcode::BRANCH | opcode::SWITCH);
+        if llvm.opcode(end) == opcode::BRANCH
+            && let [yes, no] = model.successors[..]
+        {
+            let equal = self.equality(end, yes, no);
+            if let Some(model) = self.found.model.blocks.last_mut() {
+                model.equal = equal;
+            }
+        }
+    }
+
+    /// What a branch to two successors asks, if it is whether two addresses or numbers are equal.
+    fn equality(&mut self, branch: Value, yes: usize, no: usize) -> Option<Equal> {
+        let llvm = self.llvm;
+        let condition =
+            llvm.operand(branch, 0).filter(|&asked| self.opcode(asked) == Some(opcode::COMPARE))?;
+        let to = match llvm.comparison(condition) {
+            comparison::EQUAL => yes,
+            comparison::NOT_EQUAL => no,
+            _ => return None,
+        };
+        let (left, right) = (llvm.operand(condition, 0)?, llvm.operand(condition, 1)?);
+        let is_word = self.addresses.is_word(left) && self.addresses.is_word(right);
+        is_word.then(|| Equal { to, left: self.addresses.of(left), right: self.addresses.of(right) })
     }
 
     /// The bytes of a type, without the holes in it; neighbours are one piece.

@@ -206,8 +206,7 @@ pub(crate) fn reserve(stacks: bool) -> std::io::Result<()> {
 /// `address`; what is beyond its line does not count.
 pub(crate) extern "C" fn record_miss(address: usize, bytes: u64, kind: u32, code: u32, frame: usize) {
     let kind = if kind == 0 { AccessKind::Read } else { AccessKind::Write };
-    let at =
-        Location { line: address as u64 >> layout::LINE_SHIFT, mask: bytes << (address & 63) };
+    let at = Location { line: address as u64 >> layout::LINE_SHIFT, mask: bytes << (address & 63) };
     session::with(|session| {
         let origin = session.origin(code, frame);
         record(session, at, kind, origin);

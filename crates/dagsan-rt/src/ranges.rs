@@ -23,7 +23,7 @@ pub fn record(start: usize, len: usize, kind: AccessKind) {
 /// Records `count` pieces of `width` bytes, each `stride` behind the one before.
 #[inline(always)]
 fn record_strided(start: usize, stride: usize, count: usize, width: usize, kind: AccessKind) {
-    if !ACTIVE.get() || !is_owner() {
+    if !ACTIVE.get() || width == 0 || !is_owner() {
         return;
     }
     let piece = |number: usize| start.wrapping_add(stride.wrapping_mul(number));

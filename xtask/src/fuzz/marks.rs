@@ -63,7 +63,8 @@ pub fn run(root: &Path, args: &Args) -> Result<()> {
         let functions: Vec<Function> =
             (next..end).map(|number| generate(args.seed.wrapping_add(number), avx2)).collect();
         let verdicts = builder.judge(&functions)?;
-        let failing = functions.iter().zip(verdicts).filter_map(|(function, failure)| Some((function, failure?)));
+        let failing =
+            functions.iter().zip(verdicts).filter_map(|(function, failure)| Some((function, failure?)));
         if let Some((function, failure)) = failing.min_by_key(|(function, _)| function.size()) {
             bar.finish_and_clear();
             return report(args, &builder, function, failure);
@@ -111,7 +112,9 @@ fn report(args: &Args, builder: &Builder, function: &Function, failure: Failure)
     println!("\n{}\n{:?}\n\n{failure}", write(&small, "f"), small.input);
     let elim = args.elim.as_ref().map(|list| format!(" --elim {list}")).unwrap_or_default();
     let (seed, profile) = (function.seed, args.profile);
-    println!("\nmake it again with:  cargo xtask fuzz-marks --seed {seed} --count 1 --profile {profile}{elim}");
+    println!(
+        "\nmake it again with:  cargo xtask fuzz-marks --seed {seed} --count 1 --profile {profile}{elim}"
+    );
     bail!("a function's marks and the reference disagree")
 }
 

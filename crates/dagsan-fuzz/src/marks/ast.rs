@@ -317,42 +317,13 @@ pub enum Stmt {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Loop {
     /// `for v in from..to`, perhaps reversed and with steps.
-    For {
-        var: usize,
-        from: Expr,
-        to: Expr,
-        step: usize,
-        reversed: bool,
-        inclusive: bool,
-    },
+    For { var: usize, from: Expr, to: Expr, step: usize, reversed: bool, inclusive: bool },
     /// `while`, with a variable of so many bits, up or down, until it passes the bound or is equal to it.
-    While {
-        var: usize,
-        from: Expr,
-        to: Expr,
-        step: usize,
-        bits: u32,
-        down: bool,
-        until_equal: bool,
-    },
+    While { var: usize, from: Expr, to: Expr, step: usize, bits: u32, down: bool, until_equal: bool },
     /// A pointer walks from an element to another.
-    Walk {
-        walker: usize,
-        base: Base,
-        ty: Ty,
-        from: Expr,
-        to: Expr,
-        step: usize,
-        down: bool,
-    },
+    Walk { walker: usize, base: Base, ty: Ty, from: Expr, to: Expr, step: usize, down: bool },
     /// An iterator over a slice.
-    Iter {
-        var: usize,
-        kind: Iter,
-        base: Base,
-        ty: Ty,
-        length: Expr,
-    },
+    Iter { var: usize, kind: Iter, base: Base, ty: Ty, length: Expr },
 }
 
 /// Iterators over slices. What they give is read, or written, at the start of the body.
@@ -397,7 +368,10 @@ impl Function {
     /// How many statements it has.
     pub fn size(&self) -> usize {
         fn count(block: &[Stmt]) -> usize {
-            block.iter().map(|stmt| 1 + stmt.blocks().into_iter().map(|block| count(block)).sum::<usize>()).sum()
+            block
+                .iter()
+                .map(|stmt| 1 + stmt.blocks().into_iter().map(|block| count(block)).sum::<usize>())
+                .sum()
         }
         count(&self.body)
     }

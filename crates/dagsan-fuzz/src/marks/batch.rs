@@ -69,7 +69,7 @@ pub fn write_batch(
         "//! Random functions. The arguments are the file of their memory, and that of what they show.\n//! {note}\n\n\
          #![feature(portable_simd, repr_simd)]\n\
          // No batch needs everything, and no function all that it is given.\n\
-         #![allow(unused, unsafe_op_in_unsafe_fn, internal_features)]\n\n",
+         #![allow(warnings)]\n\n",
     );
     for module in 0..MODULES {
         _ = writeln!(main, "mod m{module};");

@@ -259,14 +259,9 @@ impl<'r> Generator<'r> {
 
     fn masked(&mut self) -> Stmt {
         let all = if self.wide { 6 } else { 4 };
-        let what = [
-            Masked::Load,
-            Masked::Store,
-            Masked::Gather,
-            Masked::Scatter,
-            Masked::LoadAvx,
-            Masked::StoreAvx,
-        ][self.rng.usize(..all)];
+        let what =
+            [Masked::Load, Masked::Store, Masked::Gather, Masked::Scatter, Masked::LoadAvx, Masked::StoreAvx]
+                [self.rng.usize(..all)];
         let mask = match self.rng.u8(..3) {
             0 => Expr::Const(self.rng.usize(..256)),
             1 => Expr::Number(self.rng.usize(..3)),

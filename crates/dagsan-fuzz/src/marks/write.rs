@@ -100,8 +100,10 @@ impl Writer {
                 let value = if *passed { format!("fold(pass({load}))") } else { format!("fold({load})") };
                 let line = match fold {
                     Fold::Chain => format!("{hash} = mix({hash}, {value});"),
-                    Fold::Sum(1) => format!("{sum} = {sum}.wrapping_add({value});"),
-                    Fold::Sum(times) => format!("{sum} = {sum}.wrapping_add({value}.wrapping_mul({times}));"),
+                    Fold::Sum(1) => format!("let v = {value}; {sum} = {sum}.wrapping_add(v);"),
+                    Fold::Sum(times) => {
+                        format!("let v = {value}; {sum} = {sum}.wrapping_add(v.wrapping_mul({times}));")
+                    }
                 };
                 self.line(&line);
             }
@@ -186,7 +188,7 @@ impl Writer {
     fn bulk(&self, what: Bulk, to: &str, from: &str, ty: &str, length: &str) -> String {
         let (hash, sum) = (self.hash, self.sum);
         let slice = format!("slice::<{ty}>({to}, {length})");
-        let added = |value: String| format!("{sum} = {sum}.wrapping_add({value});");
+        let added = |value: String| format!("let v = {value}; {sum} = {sum}.wrapping_add(v);");
         match what {
             Bulk::Copy => {
                 format!("copy_nonoverlapping({from}.cast::<{ty}>(), {to}.cast::<{ty}>(), {length});")
@@ -210,7 +212,7 @@ impl Writer {
             }
             Bulk::Compare => {
                 format!(
-                    "{{ let l = {length}; {hash} = mix({hash}, slice::<{ty}>({to}, l).cmp(slice::<{ty}>({from}, l)) as i8 as u64); }}"
+                    "{{ let l = {length}; {hash} = mix({hash}, (*slice::<{ty}>({to}, l)).cmp(slice::<{ty}>({from}, l)) as i8 as u64); }}"
                 )
             }
             Bulk::SwapElements => format!("{{ let x = {slice}; let l = x.len(); x.swap(0, l / 2); }}"),
@@ -250,7 +252,9 @@ impl Writer {
                 let (base, ty) = (self.base(base), ty.name());
                 self.line(&format!("let p{walker} = {base}.cast::<{ty}>();"));
                 let (from, to) = (self.expr(from), self.expr(to));
-                self.line(&format!("let (low{walker}, high{walker}) = (p{walker}.add({from}), p{walker}.add({to}));"));
+                self.line(&format!(
+                    "let (low{walker}, high{walker}) = (p{walker}.add({from}), p{walker}.add({to}));"
+                ));
                 if *down {
                     self.line(&format!("let mut w{walker} = high{walker};"));
                     let first = format!("w{walker} = w{walker}.sub({step});");
@@ -279,7 +283,8 @@ impl Writer {
             Iter::Mut => ("iter_mut()".to_owned(), vec![format!("*x = make(spread(v{var}) ^ {hash});")]),
             Iter::Zip(other) => {
                 let other = format!("slice::<{ty}>({}, {length})", self.base(other));
-                let head = format!("for (v{var}, (x, y)) in {slice}.iter_mut().zip({other}.iter()).enumerate()");
+                let head =
+                    format!("for (v{var}, (x, y)) in {slice}.iter_mut().zip({other}.iter()).enumerate()");
                 let first = [
                     "let y = fold(*y);".to_owned(),
                     format!("{sum} = {sum}.wrapping_add(y);"),
@@ -287,7 +292,9 @@ impl Writer {
                 ];
                 return self.body(&head, &first, body, "");
             }
-            Iter::Chunks(size) => (format!("chunks({size})"), vec![format!("for y in x {{ {} }}", add("*y"))]),
+            Iter::Chunks(size) => {
+                (format!("chunks({size})"), vec![format!("for y in x {{ {} }}", add("*y"))])
+            }
             Iter::ChunksExact(size) => {
                 (format!("chunks_exact({size})"), vec![format!("for y in x {{ {} }}", add("*y"))])
             }
@@ -296,8 +303,7 @@ impl Writer {
             }
             Iter::Position => {
                 let position = format!("{slice}.iter().position(|x| fold(*x) % 5 == 4)");
-                return self
-                    .line(&format!("{hash} = mix({hash}, {position}.unwrap_or({length}) as u64);"));
+                return self.line(&format!("{hash} = mix({hash}, {position}.unwrap_or({length}) as u64);"));
             }
         };
         self.body(&format!("for (v{var}, x) in {slice}.{over}.enumerate()"), &first, body, "");
@@ -337,11 +343,7 @@ impl Writer {
             Base::Walker(walker) => format!("w{walker}.cast::<u8>()"),
             Base::Local(local) => format!("l{local}.0.as_mut_ptr()"),
             Base::Select(bit, a, b) => {
-                format!(
-                    "(if flags >> {bit} & 1 != 0 {{ {} }} else {{ {} }})",
-                    self.base(a),
-                    self.base(b)
-                )
+                format!("(if flags >> {bit} & 1 != 0 {{ {} }} else {{ {} }})", self.base(a), self.base(b))
             }
             Base::Loaded(slot) => {
                 let load =
@@ -364,9 +366,7 @@ impl Writer {
     fn place(&self, place: &Place) -> Option<String> {
         match &place.how {
             How::Deref => Some(format!("(*{})", self.pointer(place))),
-            How::Field(field) => {
-                Some(format!("(*{}).{}", self.pointer(place), place.ty.fields()[*field].0))
-            }
+            How::Field(field) => Some(format!("(*{}).{}", self.pointer(place), place.ty.fields()[*field].0)),
             How::Checked(length) => Some(format!(
                 "slice::<{}>({}, {})[{}]",
                 place.ty.name(),

@@ -44,7 +44,12 @@ pub fn read(output: &[u8]) -> Result<Vec<Found>> {
         ensure!(rest.len() >= HEAD, "the output is cut off");
         let (head, behind) = rest.split_at(HEAD);
         let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| head[at * 8 + byte]));
-        ensure!(word(1) == all.len() as u64, "function {} shows something in the place of {}", word(1), all.len());
+        ensure!(
+            word(1) == all.len() as u64,
+            "function {} shows something in the place of {}",
+            word(1),
+            all.len()
+        );
         let length = match word(0) {
             1 => ARENA / 4,
             2 => ARENA,
@@ -82,8 +87,7 @@ pub fn compare(expected: &Expected, found: &Found) -> Option<Failure> {
     for (time, (expected, found)) in expected.shown.iter().zip(&found.shown).enumerate() {
         let expected = expected.expected(found);
         let of = |byte| (byte, expected.of(byte), found.of(byte));
-        let bytes: Vec<_> =
-            (0..ARENA).map(of).filter(|(_, expected, found)| expected != found).collect();
+        let bytes: Vec<_> = (0..ARENA).map(of).filter(|(_, expected, found)| expected != found).collect();
         if !bytes.is_empty() {
             return Some(Failure::Bytes { time, bytes });
         }
@@ -113,7 +117,11 @@ impl fmt::Display for Failure {
                     };
                     let length = rest.iter().enumerate().take_while(|&entry| is_next(entry)).count();
                     let (expected, found) = (touched(expected), touched(found));
-                    write!(f, "\n  bytes {first} to {}: expected {expected}, found {found}", first + length - 1)?;
+                    write!(
+                        f,
+                        "\n  bytes {first} to {}: expected {expected}, found {found}",
+                        first + length - 1
+                    )?;
                     rest = &rest[length..];
                 }
                 Ok(())

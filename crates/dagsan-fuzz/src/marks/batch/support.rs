@@ -2,6 +2,8 @@
 //!
 //! What the runtime has noted is handed to the system as it is: no hook sees that it is read.
 
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
 use std::ffi::{c_char, c_int, c_long, c_void};
 use std::fs::File;
 use std::hint::black_box;
@@ -60,12 +62,35 @@ pub fn main(cases: &'static [Case]) {
     assert_eq!(at as usize, BASE, "the memory is where the reference has it");
     // SAFETY: a number that nobody uses.
     assert_eq!(unsafe { dup2(output.into_raw_fd(), OUTPUT) }, OUTPUT);
-    set_hook(Box::new(|_| {}));
+    // Before anything is unwound.
+    set_hook(Box::new(|_| show(RUNNING.get())));
     finish(|scope| {
         for number in 0..cases.len() {
             scope.spawn(move |_| run(number, black_box(&cases[number])));
         }
     });
+}
+
+/// Frees nothing: the runtime hands on what a strand has touched before a block is freed, and the message of a panic is
+/// a block that grows.
+struct Keeping;
+
+// SAFETY: as the system's; the other methods use these.
+unsafe impl GlobalAlloc for Keeping {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, _: *mut u8, _: Layout) {}
+}
+
+#[global_allocator]
+static ALLOCATOR: Keeping = Keeping;
+
+thread_local! {
+    /// Where the memory of the running function is.
+    static RUNNING: Cell<usize> = const { Cell::new(0) };
 }
 
 fn run(number: usize, case: &'static Case) {
@@ -74,11 +99,14 @@ fn run(number: usize, case: &'static Case) {
     let [n, m, k] = case.numbers;
     let word = AtomicU64::new(0);
     let mut hash = [case.flags, 0];
+    RUNNING.set(t);
     begin(t);
     // SAFETY: the reference has seen what it does.
     let call = || unsafe { (case.function)(t, a, b, c, n, m, k, case.flags, &word, &mut hash) };
     let ended = catch_unwind(AssertUnwindSafe(call));
-    show(t);
+    if ended.is_ok() {
+        show(t);
+    }
     if let Err(payload) = &ended
         && let Some(at_panic) = payload.downcast_ref::<[u64; 2]>()
         && !case.hash_outside

@@ -120,6 +120,8 @@ impl Run<'_> {
             }
             Stmt::Swap { a, b } => {
                 let (first, second) = (self.address(a)?, self.address(b)?);
+                // As above.
+                apart(first, second, a.ty.size())?;
                 self.swap(first, second, a.ty.size())?;
             }
             Stmt::Bulk { what, to, from, ty, length } => {

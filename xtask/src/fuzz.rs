@@ -5,6 +5,7 @@
 
 mod campaign;
 pub mod language;
+pub mod marks;
 pub mod native;
 
 use std::time::Instant;

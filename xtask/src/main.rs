@@ -38,6 +38,8 @@ enum Task {
     FuzzLanguage(fuzz::language::Args),
     /// Judge native programs under `cargo dagsan` by the oracle, on random programs
     FuzzNative(fuzz::native::Args),
+    /// Judge which bytes the pass marks by a reference, on random functions
+    FuzzMarks(fuzz::marks::Args),
     /// Run one program and show what every engine and the oracle say of it
     Judge(judge::Args),
     /// Run rayon's own tests on the drop-in for rayon-core, without and under DagSan
@@ -68,6 +70,7 @@ fn run(task: Task) -> Result<()> {
         Task::Fuzz(args) => fuzz::run(&args),
         Task::FuzzLanguage(args) => fuzz::language::run(&args),
         Task::FuzzNative(args) => fuzz::native::run(&root, &args),
+        Task::FuzzMarks(args) => fuzz::marks::run(&root, &args),
         Task::Judge(args) => judge::run(&args),
         Task::RayonSuite(args) => rayon::suite::run(&root, &args),
         Task::RayonCrates(args) => rayon::crates::run(&root, &args),

@@ -71,7 +71,11 @@ fn steps(args: Args) -> Vec<Step> {
         Step { name: "tidy", before: None, work: Work::Tidy },
         cargo("clippy", &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
         // Not nextest: it leaves out the doctests.
-        cargo("tests", &["test", "--workspace"]),
+        Step {
+            name: "tests",
+            before: Some(require_clang),
+            work: Work::Cargo { env: &[], args: &["test", "--workspace"] },
+        },
     ];
     if args.fast {
         return steps;
@@ -82,6 +86,7 @@ fn steps(args: Args) -> Vec<Step> {
         work: Work::Cargo { env: LOOM_ENV, args: LOOM_ARGS },
     });
     steps.push(cargo("native programs", &["xtask", "fuzz-native", "--programs", "60", "--batch", "60"]));
+    steps.push(cargo("marks", &["xtask", "fuzz-marks", "--count", "300"]));
     steps.push(Step {
         name: "doc",
         before: None,
@@ -166,6 +171,24 @@ fn require_deny(root: &Path) -> Result<()> {
         .context("cannot install cargo-deny; install it by hand, then run `cargo xtask test` again")
 }
 
+/// The clang that compiles the tests in C, from the distribution.
+const CLANG: &str = "clang-19";
+
+fn require_clang(_root: &Path) -> Result<()> {
+    let mut version = Command::new(CLANG);
+    version.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
+    if version.status().is_ok_and(|status| status.success()) {
+        return Ok(());
+    }
+    println!("{CLANG} is missing; installing it");
+    let installed = Command::new("apt-get").args(["install", "--yes", CLANG]).status();
+    ensure!(
+        installed.is_ok_and(|status| status.success()),
+        "cannot install {CLANG}; install it by hand, then run `cargo xtask test` again"
+    );
+    Ok(())
+}
+
 /// Cargo is content when a filter matches no test: that would be a step that checks nothing.
 fn require_loom_tests(root: &Path) -> Result<()> {
     let args = [LOOM_ARGS, &["--", "--list"]].concat();
@@ -205,12 +228,13 @@ mod tests {
             "RUSTFLAGS=\"--cfg loom\" \
              cargo test -p dagsan-core --release --lib --target-dir target/loom loom",
             "cargo xtask fuzz-native --programs 60 --batch 60",
+            "cargo xtask fuzz-marks --count 300",
             "RUSTDOCFLAGS=\"-Dwarnings\" cargo doc --workspace --no-deps --document-private-items",
             "cargo deny check bans licenses sources",
             "cargo deny check advisories",
         ];
         assert_eq!(commands(false, true), all);
-        assert_eq!(commands(false, false), all[..8]);
+        assert_eq!(commands(false, false), all[..9]);
         assert_eq!(commands(true, false), all[..4]);
     }
 

@@ -4,9 +4,11 @@
 //! [`run()`] executes it serially, depth first, and sends its events and accesses to a
 //! [`dagsan_core::Stream`]; [`run_in()`] does so in other orders. [`shrink()`] makes a failing one small, and its text
 //! form ([`Program::parse`], `Display`) keeps it as a regression test. [`rust`] makes native Rust of it.
+//! [`marks`] has random functions, for which accesses get hooks.
 
 mod generate;
 mod judge;
+pub mod marks;
 mod mix;
 mod orders;
 mod pool;

@@ -5,6 +5,7 @@
 
 mod behaviours;
 mod cargo;
+mod clang;
 mod command;
 mod ends;
 mod examples;

@@ -1,0 +1,123 @@
+//! Builds a batch of functions, runs it, and compares what it shows.
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::str::FromStr;
+
+use anyhow::{Context, Result, anyhow, ensure};
+use dagsan_findings::FINDINGS_FILE;
+use dagsan_fuzz::marks::{ARENA, BASE, Function, initial_memory, interpret, write_batch};
+
+use super::verdict::{self, Failure};
+use crate::bench::native::{cargo_dagsan, succeed, target_directory};
+
+/// How functions are built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Profile {
+    Release,
+    Dev,
+    Fat,
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Profile::Release => "release",
+            Profile::Dev => "dev",
+            Profile::Fat => "fat",
+        })
+    }
+}
+
+impl FromStr for Profile {
+    type Err = anyhow::Error;
+
+    fn from_str(name: &str) -> Result<Profile> {
+        let all = [Profile::Release, Profile::Dev, Profile::Fat];
+        let found = all.into_iter().find(|profile| profile.to_string() == name);
+        found.ok_or_else(|| anyhow!("no profile is called `{name}`; there are: release, dev, fat"))
+    }
+}
+
+/// Builds batches, and judges them.
+pub struct Builder {
+    root: PathBuf,
+    cargo_dagsan: PathBuf,
+    directory: PathBuf,
+    profile: Profile,
+    elim: Option<String>,
+}
+
+impl Builder {
+    pub fn new(root: &Path, profile: Profile, elim: Option<String>) -> Result<Builder> {
+        // A directory for each profile: campaigns may run beside each other.
+        let directory = target_directory(root).join("fuzz-marks").join(profile.to_string());
+        Ok(Builder { root: root.to_owned(), cargo_dagsan: cargo_dagsan(root)?, directory, profile, elim })
+    }
+
+    /// Of each function how it fails, if it does.
+    pub fn judge(&self, functions: &[Function]) -> Result<Vec<Option<Failure>>> {
+        let program = self.build(functions)?;
+        let output = self.run(&program, functions)?;
+        let mut found = verdict::read(&output)?.into_iter();
+        let mut failures = Vec::new();
+        for (number, function) in functions.iter().enumerate() {
+            let expected = interpret(function, base(number))
+                .map_err(|why| anyhow!("the reference refuses seed {} at its place: {why}", function.seed))?;
+            let found = found.next().with_context(|| format!("seed {} shows nothing", function.seed))?;
+            failures.push(verdict::compare(&expected, &found));
+        }
+        Ok(failures)
+    }
+
+    fn build(&self, functions: &[Function]) -> Result<PathBuf> {
+        let source = self.directory.join("batch");
+        let lto = if self.profile == Profile::Fat { "\"fat\"" } else { "false" };
+        let note = format!("Eliminations: {}.", self.elim.as_deref().unwrap_or("as usual"));
+        write_batch(&source, &self.root.join("crates").join("dagsan-task"), lto, &note, functions)
+            .with_context(|| format!("cannot write {}", source.display()))?;
+        // The dependencies of dagsan-task, as another program has them.
+        let lock = source.join("Cargo.lock");
+        if !lock.exists() {
+            fs::copy(self.root.join("tests/native/Cargo.lock"), &lock)
+                .with_context(|| format!("cannot write {}", lock.display()))?;
+        }
+        let target = self.directory.join("target");
+        let mut command = Command::new(&self.cargo_dagsan);
+        command.args(["build", "--quiet", "--manifest-path"]).arg(source.join("Cargo.toml"));
+        command.arg("--target-dir").arg(&target).env_remove("RUSTFLAGS");
+        match &self.elim {
+            Some(list) => command.env("DAGSAN_ELIM", list),
+            None => command.env_remove("DAGSAN_ELIM"),
+        };
+        if self.profile != Profile::Dev {
+            command.arg("--release");
+        }
+        succeed(&mut command)?;
+        let profile = if self.profile == Profile::Dev { "debug" } else { "release" };
+        let program = target.join("dagsan/x86_64-unknown-linux-gnu").join(profile).join("marks");
+        ensure!(program.exists(), "{} was not built", program.display());
+        Ok(program)
+    }
+
+    /// Runs all functions in one process; what they have shown.
+    fn run(&self, program: &Path, functions: &[Function]) -> Result<Vec<u8>> {
+        let (memory, output) = (self.directory.join("memory"), self.directory.join("output"));
+        let initial = |(number, function): (usize, &Function)| initial_memory(&function.input, base(number));
+        let bytes: Vec<u8> = functions.iter().enumerate().flat_map(initial).collect();
+        fs::write(&memory, bytes).with_context(|| format!("cannot write {}", memory.display()))?;
+        let mut command = Command::new(program);
+        command.arg(&memory).arg(&output).env(FINDINGS_FILE, self.directory.join("findings.json"));
+        command.env_remove("DAGSAN_OPTIONS").stdin(Stdio::null());
+        // No function touches what another does: there are no races.
+        succeed(&mut command)?;
+        fs::read(&output).with_context(|| format!("cannot read {}", output.display()))
+    }
+}
+
+/// Where the memory of a function is.
+fn base(number: usize) -> u64 {
+    BASE + (number * ARENA) as u64
+}

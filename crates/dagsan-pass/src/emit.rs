@@ -62,6 +62,8 @@ pub struct Emitter {
     pub(crate) word: Type,
     /// Phis that were made anew.
     pub(crate) renewed: RefCell<HashMap<Value, Value>>,
+    /// Values on the edge that is being written.
+    pub(crate) frozen: RefCell<HashMap<Value, Value>>,
 }
 
 impl Emitter {
@@ -80,6 +82,7 @@ impl Emitter {
             pointer: llvm.pointer(context, 0),
             word: llvm.integer(context, 64),
             renewed: RefCell::new(HashMap::new()),
+            frozen: RefCell::new(HashMap::new()),
         }
     }
 

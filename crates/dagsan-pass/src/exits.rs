@@ -33,6 +33,7 @@ impl Emitter {
         for ((from, to), ranges) in edges {
             let (from, to) = (found.blocks[from], found.blocks[to]);
             let last = self.on_edge(from, to);
+            self.frozen.borrow_mut().clear();
             for (one, included) in ranges {
                 if let Some(&member) = one.members.first() {
                     self.position_in(last, found.simple[member].instruction);
@@ -89,6 +90,7 @@ impl Emitter {
     fn sunk(&self, found: &Found, block: Block, one: &Sunk, included: bool) {
         let (llvm, builder) = (self.llvm, self.builder);
         let first = self.sum(found, &one.first);
+        let guarded = |width: Value| self.guarded(found, one, width);
         match (one.stride.as_constant(), one.width.as_constant()) {
             (Some(0), _) => {
                 let width = self.sum(found, &one.width);
@@ -100,7 +102,7 @@ impl Emitter {
                     }
                     _ => width,
                 };
-                self.length(found, block, one, first, length);
+                self.length(found, block, one, first, guarded(length));
             }
             (Some(stride), Some(width)) if width as u64 >= stride.unsigned_abs() => {
                 let now = self.sum(found, &one.now);
@@ -122,16 +124,29 @@ impl Emitter {
                     let some = llvm.add(builder, distance, self.word(width as u64 - by));
                     llvm.select(builder, none, self.word(0), some)
                 };
-                self.length(found, block, one, low, length);
+                self.length(found, block, one, low, guarded(length));
             }
             _ => {
                 let count = self.iterations(found, one, first);
                 let count = if included { llvm.add(builder, count, self.word(1)) } else { count };
                 let (stride, width) = (self.sum(found, &one.stride), self.sum(found, &one.width));
                 let first = llvm.to_pointer(builder, first, self.pointer);
-                self.strided(one.kind, first, stride, count, width);
+                self.strided(one.kind, first, stride, count, guarded(width));
             }
         }
+    }
+
+    /// A width, or none if guards have kept the marks from being executed.
+    fn guarded(&self, found: &Found, one: &Sunk, width: Value) -> Value {
+        let llvm = self.llvm;
+        one.guards.iter().fold(width, |width, guard| {
+            let end = llvm.terminator(found.blocks[guard.block]);
+            let Some(condition) = end.and_then(|end| llvm.operand(end, 0)) else { return width };
+            let condition = self.frozen(condition);
+            let none = self.word(0);
+            let [yes, no] = if guard.holds { [width, none] } else { [none, width] };
+            llvm.select(self.builder, condition, yes, no)
+        })
     }
 
     /// How many iterations have been completed.
@@ -207,10 +222,17 @@ impl Emitter {
     /// A value that sums are made of, as a number.
     fn leaf(&self, found: &Found, leaf: usize) -> Value {
         let llvm = self.llvm;
-        let value = self.current(found.values[leaf]);
+        let value = self.frozen(self.current(found.values[leaf]));
         match llvm.type_kind(llvm.type_of(value)) {
             type_kind::POINTER => llvm.to_integer(self.builder, value, self.word),
             _ => value,
         }
+    }
+
+    /// A value as it is on this edge, even if it has none: LLVM computes what may overflow ahead of time, and the program would
+    /// have looked at the result only where it does not. Each is fixed once, so that differences of addresses stay what they are.
+    fn frozen(&self, value: Value) -> Value {
+        let mut frozen = self.frozen.borrow_mut();
+        *frozen.entry(value).or_insert_with(|| self.llvm.freeze(self.builder, value))
     }
 }

@@ -232,6 +232,7 @@ interface! {
     raw_shift_left = LLVMBuildShl(builder: Builder, left: Value, right: Value, name: *const c_char) -> Value;
     raw_subtract = LLVMBuildSub(builder: Builder, left: Value, right: Value, name: *const c_char) -> Value;
     raw_divide = LLVMBuildExactSDiv(builder: Builder, left: Value, right: Value, name: *const c_char) -> Value;
+    raw_freeze = LLVMBuildFreeze(builder: Builder, value: Value, name: *const c_char) -> Value;
     raw_not = LLVMBuildNot(builder: Builder, value: Value, name: *const c_char) -> Value;
     raw_and = LLVMBuildAnd(builder: Builder, left: Value, right: Value, name: *const c_char) -> Value;
     raw_or = LLVMBuildOr(builder: Builder, left: Value, right: Value, name: *const c_char) -> Value;
@@ -403,6 +404,10 @@ impl Llvm {
     /// A quotient of signed numbers without a rest.
     pub fn divide(&self, builder: Builder, left: Value, right: Value) -> Value {
         self.raw_divide(builder, left, right, NO_NAME)
+    }
+
+    pub fn freeze(&self, builder: Builder, value: Value) -> Value {
+        self.raw_freeze(builder, value, NO_NAME)
     }
 
     pub fn not(&self, builder: Builder, value: Value) -> Value {

@@ -41,8 +41,19 @@ pub struct Block {
     pub successors: Vec<usize>,
     /// What is equal if the block goes on to that successor.
     pub equal: Option<Equal>,
+    /// For a branch to two successors: who computes the condition. The first successor is for the condition that holds.
+    pub condition: Option<Condition>,
     /// Can the edges to its successors be changed? Not those of calls that may unwind, and of computed jumps.
     pub branches: bool,
+}
+
+/// What decides a branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Condition {
+    /// Something that is there from the start.
+    Given,
+    /// A value that this block computes.
+    ComputedIn(usize),
 }
 
 /// A branch that asks whether two numbers are equal.

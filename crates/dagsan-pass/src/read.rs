@@ -8,7 +8,7 @@ use crate::intrinsics::{Form, Intrinsic, Mask, Memory, Size, intrinsic};
 use crate::llvm::{
     Attribute, Block, Llvm, OF_FUNCTION, Type, Value, comparison, opcode, ordering, type_kind,
 };
-use crate::model::{self, Equal, Kind, Step};
+use crate::model::{self, Condition, Equal, Kind, Step};
 use crate::places::Places;
 use crate::pointers::{self, Fate, Source};
 use crate::sum::Sum;
@@ -297,6 +297,10 @@ impl Reader<'_> {
         if llvm.opcode(end) == opcode::BRANCH
             && let [yes, no] = model.successors[..]
         {
+            let block = |condition| numbers.get(&llvm.block_of(llvm.as_instruction(condition)?)).copied();
+            model.condition = llvm
+                .operand(end, 0)
+                .map(|condition| block(condition).map_or(Condition::Given, Condition::ComputedIn));
             let equal = self.equality(end, yes, no);
             if let Some(model) = self.found.model.blocks.last_mut() {
                 model.equal = equal;

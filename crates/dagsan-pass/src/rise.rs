@@ -10,11 +10,15 @@
 //! ```
 //!
 //! The length is that of the loop's last iteration, which is known if the loop is left when two numbers are equal: that
-//! equation is solved for the number of iterations. Other ways out of the inner loop must leave the outer one too; on them the
+//! equation is solved for the number of iterations. Compilers ask before a loop whether it has iterations at all, or enough to
+//! use vectors: such a *guard* may stand between the two loops if the outer one does not change its condition. Then either all
+//! iterations come to the inner loop or none does, and behind the outer loop the condition is still there to be asked.
+//!
+//! Other ways out of the inner loop must leave the outer one too; on them the
 //! range of the inner loop stays, beside what the iterations before have done.
 
-use crate::model::Equal;
-use crate::sink::{Exit, Nest, Sunk};
+use crate::model::{Condition, Equal};
+use crate::sink::{Exit, Guard, Nest, Sunk};
 use crate::sum::Sum;
 
 /// Adds a range behind a loop to `all`, behind as many loops as possible.
@@ -38,15 +42,75 @@ fn risen(inner: &Nest<'_>, outer: &Nest<'_>, one: &Sunk) -> Option<(Exit, Sunk)>
     let mut ways = one.exits.iter().filter(|exit| outer.each().body[exit.to]);
     let (Some(&way), None) = (ways.next(), ways.next()) else { return None };
     let is_only_way = inner.flow.predecessors[way.to] == [way.from];
-    if !is_only_way || !outer.is_always_executed(way.to) {
+    if !is_only_way || inner.flow.innermost[way.to] != Some(outer.number) {
         return None;
     }
     let (start, length) = piece(inner, one, way)?;
     if length.leaves().any(|leaf| outer.changes(leaf)) {
         return None;
     }
-    let risen = outer.range(one.members.clone(), one.kind, start, length, outer.exits(way.to))?;
-    Some((way, risen))
+    let (above, mut guards) = guards(inner, outer)?;
+    for guard in &one.guards {
+        is_fixed(outer, guard.block).then_some(())?;
+    }
+    guards.extend(&one.guards);
+    let exits = exits(outer, above, way.to);
+    let risen = outer.range(one.members.clone(), one.kind, start, length, exits)?;
+    Some((way, Sunk { guards, ..risen }))
+}
+
+/// The branches that decide whether an iteration of the outer loop comes to the inner one, from the inside, and the block
+/// above them, which each iteration comes to. None if some may decide one way and then the other.
+fn guards(inner: &Nest<'_>, outer: &Nest<'_>) -> Option<(usize, Vec<Guard>)> {
+    let flow = inner.flow;
+    let mut entries = flow.predecessors[inner.each().header].iter().filter(|&&from| !inner.each().body[from]);
+    let (Some(&entry), None) = (entries.next(), entries.next()) else { return None };
+    let (mut to, mut from) = (inner.each().header, entry);
+    let mut guards = Vec::new();
+    loop {
+        if flow.innermost[from] != Some(outer.number) {
+            return None;
+        }
+        let successors = &inner.function.blocks[from].successors;
+        if successors.len() > 1 {
+            let [yes, no] = successors[..] else { return None };
+            if yes == no || !is_fixed(outer, from) {
+                return None;
+            }
+            guards.push(Guard { block: from, holds: yes == to });
+        }
+        if outer.is_always_executed(from) {
+            return Some((from, guards));
+        }
+        let [above] = flow.predecessors[from][..] else { return None };
+        (to, from) = (from, above);
+    }
+}
+
+/// Does the branch at the end of a block depend on nothing that the loop computes?
+fn is_fixed(outer: &Nest<'_>, block: usize) -> bool {
+    match outer.function.blocks[block].condition {
+        Some(Condition::Given) => true,
+        Some(Condition::ComputedIn(computed)) => !outer.each().body[computed],
+        None => false,
+    }
+}
+
+/// The exits of the outer loop, for what is done at the beginning of `block`, if guards below `above` let it.
+///
+/// An iteration that leaves where it cannot come to from `block` has not done it. If it leaves elsewhere, it came through
+/// `above`, and the guards have decided as always.
+fn exits(outer: &Nest<'_>, above: usize, block: usize) -> Vec<Exit> {
+    let each = outer.each();
+    let mut reached = vec![false; each.body.len()];
+    let mut open = vec![block];
+    while let Some(at) = open.pop() {
+        if each.body[at] && !std::mem::replace(&mut reached[at], true) {
+            open.extend(outer.function.blocks[at].successors.iter().filter(|&&to| to != each.header));
+        }
+    }
+    let included = |from: usize| reached[from] && outer.flow.dominates(above, from);
+    each.exits.iter().map(|&(from, to)| Exit { from, to, included: included(from) }).collect()
 }
 
 /// Start and length of a range that is one piece, for a way out.
@@ -159,6 +223,25 @@ mod tests {
         function.blocks[2].equal = None;
         let [one] = &of(&function)[..] else { panic!("one range") };
         assert_eq!(exits(one), [(2, 3)]);
+    }
+
+    #[test]
+    fn a_guard_that_does_not_change_is_asked_behind_the_loop() {
+        // 1 goes on to 2 or, past it, to 5, where the exit of 2 leads too.
+        let guarded = |condition| {
+            let mut function = nest(Sum::leaf(0).plus(&Sum::leaf(2), 8), Sum::leaf(3));
+            function.blocks[1].successors = vec![5, 2];
+            function.blocks[1].condition = Some(condition);
+            function.blocks[3].successors = vec![5];
+            function.blocks.push(Block { successors: vec![1, 4], branches: true, ..Block::default() });
+            function.leaves[1].incoming[1].0 = 5;
+            function
+        };
+        let [one] = &of(&guarded(Condition::Given))[..] else { panic!("one range") };
+        assert_eq!(one.guards, [Guard { block: 1, holds: false }]);
+        assert_eq!(one.exits, [Exit { from: 5, to: 4, included: true }]);
+        let [one] = &of(&guarded(Condition::ComputedIn(1)))[..] else { panic!("one range") };
+        assert_eq!((exits(one), one.guards.is_empty()), (vec![(2, 3)], true));
     }
 
     #[test]

@@ -51,6 +51,17 @@ pub struct Sunk {
     pub exits: Vec<Exit>,
     /// Tells how many iterations there were.
     pub counter: Option<Induction>,
+    /// They were executed only if these blocks have gone on to their first successor, or to their second one; that is the
+    /// same in all iterations.
+    pub guards: Vec<Guard>,
+}
+
+/// A branch whose condition does not change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Guard {
+    pub block: usize,
+    /// Must the condition hold?
+    pub holds: bool,
 }
 
 /// Where a loop is left.
@@ -165,6 +176,7 @@ impl<'a> Nest<'a> {
             (Some(_), Some(_)) => true,
             _ => false,
         };
+        let guards = Vec::new();
         (tells || counter.is_some()).then_some(Sunk {
             members,
             kind,
@@ -174,6 +186,7 @@ impl<'a> Nest<'a> {
             width,
             exits,
             counter,
+            guards,
         })
     }
 

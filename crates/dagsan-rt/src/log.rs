@@ -243,6 +243,42 @@ pub(crate) fn record(session: &mut session::Session, at: Location, kind: AccessK
     }
 }
 
+/// Records an access to bytes of any lines. Lines that are new to the strand, one after the other, are one entry.
+pub(crate) fn record_bytes(session: &mut session::Session, bytes: Bytes, kind: AccessKind, origin: Origin) {
+    let slot = if kind == AccessKind::Read { 0 } else { 1 };
+    let log = Log::of(kind);
+    // Not in the log yet, which has room for it.
+    let mut open: Option<Entry> = None;
+    for (line, mask) in bytes.lines() {
+        // SAFETY: as in `record`.
+        unsafe {
+            let code = &raw mut (*layout::sites(line))[slot];
+            if *code != 0 {
+                open.take().into_iter().for_each(|entry| (*log).push(entry));
+                record(session, Location { line, mask }, kind, origin);
+                continue;
+            }
+            match &mut open {
+                Some(entry) if entry.lines >> MORE < 0xffff => entry.lines += ONE_MORE,
+                _ => {
+                    open.take().into_iter().for_each(|entry| (*log).push(entry));
+                    if (*log).is_full() {
+                        session.deliver();
+                    }
+                    open = Some(Entry::new(line, true, 0, origin));
+                }
+            }
+            *code = origin.code;
+            *layout::mask(SEEN, line) |= mask;
+            if kind == AccessKind::Write {
+                *layout::mask(WRITTEN, line) |= mask;
+            }
+        }
+    }
+    // SAFETY: as in `record`.
+    open.into_iter().for_each(|entry| unsafe { (*log).push(entry) });
+}
+
 /// Nothing recorded?
 #[inline]
 pub(crate) fn is_empty() -> bool {

@@ -4,7 +4,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use dagsan_core::{AccessKind, Bytes, Location};
+use dagsan_core::{AccessKind, Bytes};
 
 use crate::layout::{self, SEEN, WRITTEN};
 use crate::log;
@@ -74,9 +74,7 @@ fn record_from(start: usize, len: usize, count: usize, stride: usize, kind: Acce
         for number in 0..count {
             let piece = start.wrapping_add(stride.wrapping_mul(number));
             let Ok(bytes) = Bytes::new(piece as u64, len as u64) else { return };
-            for (line, mask) in bytes.lines() {
-                log::record(session, Location { line, mask }, kind, origin);
-            }
+            log::record_bytes(session, bytes, kind, origin);
         }
     });
 }

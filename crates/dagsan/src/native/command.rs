@@ -210,7 +210,9 @@ fn forget_other_flags(directory: &Path, runtime: &Runtime) -> Result<()> {
         None => 0,
     };
     let flags = wrapper::flags(runtime.pass.is_some());
-    let flags = format!("{flags}\nrayon {:x}\npass {pass:x}", rayon::digest(&runtime.rayon)?);
+    let eliminations = env::var(pass::ELIMINATIONS).unwrap_or_default();
+    let rayon = rayon::digest(&runtime.rayon)?;
+    let flags = format!("{flags}\nrayon {rayon:x}\npass {pass:x} {eliminations}");
     if fs::read_to_string(&stamp).is_ok_and(|known| known == flags) {
         return Ok(());
     }

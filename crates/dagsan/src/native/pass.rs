@@ -20,6 +20,8 @@ use crate::native::wrapper;
 
 /// The variable that switches it off.
 const VARIABLE: &str = "DAGSAN_PASS";
+/// The variable that the pass reads: which marks it leaves out.
+pub const ELIMINATIONS: &str = "DAGSAN_ELIM";
 /// The variable of the dynamic linker.
 const PRELOAD: &str = "LD_PRELOAD";
 const LIBRARY: &str = "libdagsan_pass.so";

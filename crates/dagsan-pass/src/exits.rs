@@ -21,6 +21,29 @@ use crate::sum::Sum;
 /// So many bytes have their bits in a word of the table, wherever they are.
 const SHORT: u64 = 57;
 
+/// Which bytes of a range are meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    Whole,
+    /// The first `width` of each `by`, which are more.
+    Strided {
+        by: u64,
+        width: u64,
+    },
+}
+
+impl Shape {
+    /// The bits of the bytes.
+    fn bits(self) -> u64 {
+        match self {
+            Shape::Whole => u64::MAX,
+            Shape::Strided { by, width } => {
+                (0..64).filter(|bit| bit % by < width).fold(0, |bits, bit| bits | 1 << bit)
+            }
+        }
+    }
+}
+
 impl Emitter {
     /// All ranges of a function.
     pub fn exits(&self, found: &Found, sunk: &[Sunk]) {
@@ -102,12 +125,12 @@ impl Emitter {
                     }
                     _ => width,
                 };
-                self.length(found, block, one, first, guarded(length));
+                self.length(found, block, one, first, guarded(length), Shape::Whole);
             }
-            (Some(stride), Some(width)) if width as u64 >= stride.unsigned_abs() => {
+            (Some(stride), Some(width)) => {
                 let now = self.sum(found, &one.now);
-                let by = stride.unsigned_abs();
-                // The lowest address; the distance between the lowest and the highest.
+                let (by, width) = (stride.unsigned_abs(), width as u64);
+                // The lowest address; the distance between the lowest and the highest, or one stride more.
                 let (low, distance) = match (stride > 0, included) {
                     (true, _) => (first, llvm.subtract(builder, now, first)),
                     (false, true) => (now, llvm.subtract(builder, first, now)),
@@ -116,15 +139,16 @@ impl Emitter {
                     }
                 };
                 let length = if included {
-                    llvm.add(builder, distance, self.word(width as u64))
-                } else if width as u64 == by {
+                    llvm.add(builder, distance, self.word(width))
+                } else if width == by {
                     distance
                 } else {
                     let none = llvm.equal(builder, now, first);
-                    let some = llvm.add(builder, distance, self.word(width as u64 - by));
+                    let some = llvm.add(builder, distance, self.word(width.wrapping_sub(by)));
                     llvm.select(builder, none, self.word(0), some)
                 };
-                self.length(found, block, one, low, guarded(length));
+                let shape = if width < by { Shape::Strided { by, width } } else { Shape::Whole };
+                self.length(found, block, one, low, guarded(length), shape);
             }
             _ => {
                 let count = self.iterations(found, one, first);
@@ -166,13 +190,14 @@ impl Emitter {
     }
 
     /// A range of a length that the program computes.
-    fn length(&self, found: &Found, block: Block, one: &Sunk, low: Value, length: Value) {
+    fn length(&self, found: &Found, block: Block, one: &Sunk, low: Value, length: Value, shape: Shape) {
         let (llvm, builder) = (self.llvm, self.builder);
         let place = found.simple[one.members[0]].instruction;
         let known = self.shifted(self.entries(one.kind, low, 64), low);
         let by = llvm.and(builder, length, self.word(63));
         let beyond = llvm.shift_left(builder, self.word(u64::MAX), by);
-        let new = llvm.not(builder, llvm.or(builder, known, beyond));
+        let bits = llvm.and(builder, llvm.not(builder, beyond), self.word(shape.bits()));
+        let new = llvm.and(builder, bits, llvm.not(builder, known));
         let is_short = llvm.is_at_most(builder, length, self.word(SHORT));
         let is_known = llvm.and(builder, llvm.equal(builder, new, self.word(0)), is_short);
 
@@ -191,10 +216,17 @@ impl Emitter {
         llvm.branch(builder, is_short, short, long);
         let pointer = |low| llvm.to_pointer(builder, low, self.pointer);
         start(short);
-        self.missed_bits(one.kind, pointer(low), llvm.not(builder, beyond));
+        self.missed_bits(one.kind, pointer(low), bits);
         llvm.jump(builder, block);
         start(long);
-        self.range(one.kind, pointer(low), length);
+        match shape {
+            Shape::Whole => self.range(one.kind, pointer(low), length),
+            Shape::Strided { by, width } => {
+                let between = llvm.subtract(builder, length, self.word(width));
+                let count = llvm.add(builder, llvm.divide(builder, between, self.word(by)), self.word(1));
+                self.strided(one.kind, pointer(low), self.word(by), count, self.word(width));
+            }
+        }
         llvm.jump(builder, block);
     }
 
@@ -234,5 +266,18 @@ impl Emitter {
     fn frozen(&self, value: Value) -> Value {
         let mut frozen = self.frozen.borrow_mut();
         *frozen.entry(value).or_insert_with(|| self.llvm.freeze(self.builder, value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stride_has_the_first_bytes_of_each_step() {
+        assert_eq!(Shape::Whole.bits(), u64::MAX);
+        assert_eq!(Shape::Strided { by: 8, width: 4 }.bits(), 0x0f0f_0f0f_0f0f_0f0f);
+        assert_eq!(Shape::Strided { by: 24, width: 1 }.bits(), 1 | 1 << 24 | 1 << 48);
+        assert_eq!(Shape::Strided { by: 1 << 20, width: 8 }.bits(), 0xff);
     }
 }

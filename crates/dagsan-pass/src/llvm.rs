@@ -137,6 +137,8 @@ interface! {
     as_constant_integer = LLVMIsAConstantInt(value: Value) -> Option<Value>;
     integer_value = LLVMConstIntGetSExtValue(integer: Value) -> i64;
     addressed_type = LLVMGetGEPSourceElementType(pointer: Value) -> Type;
+    mask_length = LLVMGetNumMaskElements(shuffle: Value) -> u32;
+    mask_lane = LLVMGetMaskValue(shuffle: Value, index: u32) -> i32;
     is_disjoint = LLVMGetIsDisjoint(or: Value) -> i32;
     as_constant_expression = LLVMIsAConstantExpr(value: Value) -> Option<Value>;
     constant_opcode = LLVMGetConstOpcode(constant: Value) -> u32;
@@ -235,7 +237,6 @@ interface! {
     raw_freeze = LLVMBuildFreeze(builder: Builder, value: Value, name: *const c_char) -> Value;
     raw_not = LLVMBuildNot(builder: Builder, value: Value, name: *const c_char) -> Value;
     raw_and = LLVMBuildAnd(builder: Builder, left: Value, right: Value, name: *const c_char) -> Value;
-    raw_or = LLVMBuildOr(builder: Builder, left: Value, right: Value, name: *const c_char) -> Value;
     raw_add = LLVMBuildAdd(builder: Builder, left: Value, right: Value, name: *const c_char) -> Value;
     raw_select = LLVMBuildSelect(builder: Builder, on: Value, yes: Value, no: Value, name: *const c_char) -> Value;
     raw_multiply = LLVMBuildMul(builder: Builder, left: Value, right: Value, name: *const c_char) -> Value;
@@ -268,6 +269,8 @@ pub mod opcode {
     pub const PHI: u32 = 44;
     pub const CALL: u32 = 45;
     pub const SELECT: u32 = 46;
+    pub const EXTRACT_ELEMENT: u32 = 50;
+    pub const SHUFFLE_VECTOR: u32 = 52;
     pub const FENCE: u32 = 55;
     pub const COMPARE_EXCHANGE: u32 = 56;
     pub const READ_MODIFY_WRITE: u32 = 57;
@@ -416,10 +419,6 @@ impl Llvm {
 
     pub fn is_at_most(&self, builder: Builder, left: Value, right: Value) -> Value {
         self.raw_compare(builder, comparison::UNSIGNED_AT_MOST, left, right, NO_NAME)
-    }
-
-    pub fn or(&self, builder: Builder, left: Value, right: Value) -> Value {
-        self.raw_or(builder, left, right, NO_NAME)
     }
 
     pub fn and(&self, builder: Builder, left: Value, right: Value) -> Value {

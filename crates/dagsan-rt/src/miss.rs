@@ -190,7 +190,7 @@ part!(write_part, WRITE, enter_write, WRITTEN, seen);
 ///         [rsp] the code address
 /// ```
 macro_rules! entry_of_bits {
-    ($name:ident, $part:ident) => {
+    ($name:ident, $kind:ident, $part:ident, $enter:ident, $table:ident $(, $also:ident)?) => {
         #[unsafe(export_name = concat!("__dagsan_miss_", stringify!($name)))]
         #[unsafe(naked)]
         pub(crate) unsafe extern "C" fn $name() {
@@ -201,37 +201,73 @@ macro_rules! entry_of_bits {
                 "mov rax, [rsp]",
                 "and eax, -4",
                 "or eax, 1",
+                // Does it cross the border of a line? Then bits are shifted out.
+                "push rcx",
+                "mov rdx, rcx",
+                "mov ecx, edi",
+                "shl rdx, cl",
+                "push rdx",
+                "shr rdx, cl",
+                "cmp rdx, [rsp + 8]",
+                "jne 3f",
+                "mov rcx, rdi",
+                "shr rcx, 6",
+                // Was the line last touched by the same code, the same way?
+                "movabs rdx, {sites}",
+                "cmp [rdx + rcx * 8], eax",
+                "jne 5f",
+                "2:",
+                "pop rax",
+                "movabs rdx, {table}",
+                "or [rdx + rcx * 8], rax",
+                $(
+                    concat!("movabs rdx, {", stringify!($also), "}"),
+                    "or [rdx + rcx * 8], rax",
+                )?
+                "pop rcx",
+                "9:",
+                "ret",
+                // Two accesses: what is in the line, and what was shifted out.
+                "3:",
+                "pop rcx",
+                "pop rcx",
                 "push rdi",
                 "push rax",
                 "push rcx",
-                // What is beyond the line is shifted out.
                 "call {part}",
                 "pop rax",
                 "pop rdx",
                 "pop rdi",
-                // The same again, shifted by 64 less: nothing, if the line is not left.
                 "mov ecx, edi",
-                "and ecx, 63",
-                "jz 9f",
                 "neg ecx",
                 "shr rax, cl",
-                "jz 9f",
                 "mov rcx, rax",
                 "mov eax, edx",
                 "add rdi, 63",
                 "and rdi, -64",
                 "jmp {part}",
-                "9:",
-                "ret",
+                "5:",
+                "call {enter}",
+                "jnc 2b",
+                "pop rcx",
+                "pop rcx",
+                "mov edx, {kind}",
+                "jmp {slow}",
                 owner = sym OWNER,
+                sites = const SITES + 4 * $kind,
+                table = const $table,
+                kind = const $kind,
                 part = sym $part,
+                enter = sym $enter,
+                slow = sym slow,
+                $($also = const SEEN,)?
             )
         }
     };
 }
 
-entry_of_bits!(read, read_part);
-entry_of_bits!(write, write_part);
+entry_of_bits!(read, READ, read_part, enter_read, SEEN);
+entry_of_bits!(write, WRITE, write_part, enter_write, WRITTEN, seen);
 
 /// Other code than before touches a line: an entry in the log, unless one that the same code made lately can be made to
 /// stand for this line too. See `log`.

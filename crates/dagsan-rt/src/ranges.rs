@@ -26,10 +26,12 @@ fn record_strided(start: usize, stride: usize, count: usize, width: usize, kind:
     if !ACTIVE.get() || width == 0 || !is_owner() {
         return;
     }
-    let piece = |number: usize| start.wrapping_add(stride.wrapping_mul(number));
-    let new = (0..count).find(|&number| !is_known(piece(number), width, kind));
-    if let Some(new) = new {
-        record_from(piece(new), width, count - new, stride, kind, start::frame());
+    let (mut piece, mut left) = (start, count);
+    while left > 0 && is_known(piece, width, kind) {
+        (piece, left) = (piece.wrapping_add(stride), left - 1);
+    }
+    if left > 0 {
+        record_from(piece, width, left, stride, kind, start::frame());
     }
 }
 

@@ -102,7 +102,7 @@ impl<'r> Generator<'r> {
         let mut pointer = || 256 + self.rng.usize(..1024 / align) * align;
         let pointers = [pointer(), pointer(), pointer()];
         let stored = std::array::from_fn(|_| pointer());
-        let (few, many) = (self.rng.usize(1..=8), self.rng.usize(1..=40));
+        let (few, many) = (self.rng.usize(1..=40), self.rng.usize(1..=40));
         let mut number = || if self.rng.bool() { self.rng.usize(..=few) } else { self.rng.usize(..=many) };
         let numbers = [number(), number(), number()];
         let input =
@@ -135,6 +135,7 @@ impl<'r> Generator<'r> {
             return into.push(Stmt::Fail { cond, called });
         }
         let stmt = match self.rng.u8(..100) {
+            0..8 if depth < 3 => self.kernel(),
             0..30 if depth < 3 => self.a_loop(depth),
             0..42 => self.read(),
             42..58 => self.write(),
@@ -406,7 +407,8 @@ impl<'r> Generator<'r> {
 
     /// What the compiler uses vectors for: little, without order, with steps.
     fn simple_body(&mut self) -> Vec<Stmt> {
-        let (base, ty) = (self.base(), SIMPLE[self.rng.usize(..SIMPLE.len())]);
+        let base = if self.chance(70) { Base::Argument(self.rng.usize(..3)) } else { self.base() };
+        let ty = SIMPLE[self.rng.usize(..SIMPLE.len())];
         let how = if ty.align() > self.align { How::Unaligned } else { How::Deref };
         let mut index = match self.vars.last() {
             Some(&var) if !matches!(base, Base::Walker(_)) => {
@@ -431,6 +433,17 @@ impl<'r> Generator<'r> {
             index = add(index, Expr::Const(1));
         }
         body
+    }
+
+    /// A loop of which nothing keeps the compiler from using vectors.
+    fn kernel(&mut self) -> Stmt {
+        let var = self.next;
+        self.next += 1;
+        self.vars.push(var);
+        let body = self.simple_body();
+        self.vars.pop();
+        let (from, to) = (Expr::Const(0), Expr::Number(self.rng.usize(..3)));
+        Stmt::Loop { kind: Loop::For { var, from, to, step: 1, reversed: false, inclusive: false }, body }
     }
 
     fn a_loop(&mut self, depth: usize) -> Stmt {

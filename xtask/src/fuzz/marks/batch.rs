@@ -20,7 +20,8 @@ pub enum Profile {
     Dev,
     /// Release with fat link-time optimisation.
     Fat,
-    /// For development, and optimised.
+    /// For development, and optimised: without link-time optimisation, which would come after the pass, the pass sees loops
+    /// that are vectorised.
     Tuned,
 }
 
@@ -33,16 +34,17 @@ impl Profile {
     }
 
     /// For the manifest.
-    fn settings(self) -> String {
-        let (lto, level) = match self {
-            Profile::Fat => ("\"fat\"", 0),
-            Profile::Tuned => ("false", 3),
-            Profile::Release | Profile::Dev => ("false", 0),
-        };
-        format!(
-            "[profile.release]\nlto = {lto}\n\n\
-             [profile.dev]\nopt-level = {level}\nincremental = false\ndebug = false\n"
-        )
+    fn settings(self) -> &'static str {
+        match self {
+            Profile::Dev => "[profile.dev]\nincremental = false\ndebug = false\n",
+            Profile::Release => "",
+            Profile::Fat => "[profile.release]\nlto = \"fat\"\n",
+            // Checks would keep loops from being vectorised.
+            Profile::Tuned => {
+                "[profile.dev]\nopt-level = 3\nlto = \"off\"\noverflow-checks = false\n\
+                 debug-assertions = false\nincremental = false\ndebug = false\n"
+            }
+        }
     }
 }
 
@@ -106,7 +108,7 @@ impl Builder {
         write_batch(
             &source,
             &self.root.join("crates").join("dagsan-task"),
-            &self.profile.settings(),
+            self.profile.settings(),
             &note,
             functions,
         )

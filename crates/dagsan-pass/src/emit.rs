@@ -1,54 +1,69 @@
 //! Writes hooks into a function.
 //!
 //! A hook is a call before the access, at its place in the source, so that the runtime finds the access by the call's return
-//! address. The plain hooks are those of ThreadSanitizer; the others are our own.
+//! address. The plain ones are in line (`inline`): the call is made for bytes that are new to the strand.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::ffi::{CStr, CString};
 
-use crate::llvm::{Builder, Context, Llvm, Module, Type, Value, opcode, ordering};
-use crate::model::Kind;
+use crate::inline::question;
+use crate::llvm::{Block, Builder, Context, Llvm, Module, Type, Value, opcode, ordering};
+use crate::model::{Kind, Mark};
 use crate::read::{Access, Atomic, Elements, LaneMask, Place};
 
-/// By the logarithm of the size: reads, writes.
-const ALIGNED: [[&CStr; 5]; 2] = [
-    [c"__tsan_read1", c"__tsan_read2", c"__tsan_read4", c"__tsan_read8", c"__tsan_read16"],
-    [c"__tsan_write1", c"__tsan_write2", c"__tsan_write4", c"__tsan_write8", c"__tsan_write16"],
-];
-const UNALIGNED: [[&CStr; 5]; 2] = [
+/// What is called for new bytes, by the logarithm of the size: reads, writes.
+const MISSES: [[&CStr; 5]; 2] = [
     [
-        c"__tsan_read1",
-        c"__tsan_unaligned_read2",
-        c"__tsan_unaligned_read4",
-        c"__tsan_unaligned_read8",
-        c"__tsan_unaligned_read16",
+        c"__dagsan_miss_read1",
+        c"__dagsan_miss_read2",
+        c"__dagsan_miss_read4",
+        c"__dagsan_miss_read8",
+        c"__dagsan_miss_read16",
     ],
     [
-        c"__tsan_write1",
-        c"__tsan_unaligned_write2",
-        c"__tsan_unaligned_write4",
-        c"__tsan_unaligned_write8",
-        c"__tsan_unaligned_write16",
+        c"__dagsan_miss_write1",
+        c"__dagsan_miss_write2",
+        c"__dagsan_miss_write4",
+        c"__dagsan_miss_write8",
+        c"__dagsan_miss_write16",
     ],
 ];
+/// They take the address in rdi, and spoil it and three other registers.
+const MISS_KEEPS: &str = "={di},s,0,~{rax},~{rcx},~{rdx},~{dirflag},~{fpsr},~{flags},~{memory}";
 const RANGE: [&CStr; 2] = [c"__tsan_read_range", c"__tsan_write_range"];
+const STRIDED: [&CStr; 2] = [c"__dagsan_read_strided", c"__dagsan_write_strided"];
 const MASKED: [&CStr; 2] = [c"__dagsan_read_masked", c"__dagsan_write_masked"];
 
-/// Larger accesses are made of hooks for 16 bytes up to this size.
-const WIDE: u64 = 64;
+/// What is called for other bytes that are new, by their bits.
+const MISSES_OF_BITS: [&CStr; 2] = [c"__dagsan_miss_read", c"__dagsan_miss_write"];
+/// They take the bits in rcx.
+const MISS_OF_BITS_KEEPS: &str = "={di},={cx},s,0,1,~{rax},~{rdx},~{dirflag},~{fpsr},~{flags},~{memory}";
+
+/// Larger accesses are cut into parts of this size: their bits fit in a word, wherever they are.
+const PART: u64 = 32;
+/// Beyond this size they are ranges.
+const LARGE: u64 = 128;
 
 /// What ThreadSanitizer's pass makes of a fence for signal handlers.
 const SIGNAL_FENCE: &str = "__tsan_atomic_signal_fence";
 
 /// Writes into one function.
 pub struct Emitter {
-    llvm: &'static Llvm,
+    pub(crate) llvm: &'static Llvm,
     function: Value,
     module: Module,
-    context: Context,
-    builder: Builder,
+    pub(crate) context: Context,
+    pub(crate) builder: Builder,
     nosanitize: u32,
+    branch_weights: u32,
     void: Type,
-    word: Type,
+    pub(crate) pointer: Type,
+    pub(crate) word: Type,
+    /// Phis that were made anew.
+    pub(crate) renewed: RefCell<HashMap<Value, Value>>,
+    /// Values on the edge that is being written.
+    pub(crate) frozen: RefCell<HashMap<Value, Value>>,
 }
 
 impl Emitter {
@@ -62,8 +77,12 @@ impl Emitter {
             context,
             builder: llvm.builder(context),
             nosanitize: llvm.metadata_kind(context, "nosanitize"),
+            branch_weights: llvm.metadata_kind(context, "prof"),
             void: llvm.void(context),
+            pointer: llvm.pointer(context, 0),
             word: llvm.integer(context, 64),
+            renewed: RefCell::new(HashMap::new()),
+            frozen: RefCell::new(HashMap::new()),
         }
     }
 
@@ -72,12 +91,18 @@ impl Emitter {
     fn before(&self, instruction: Value) {
         let llvm = self.llvm;
         llvm.position_before(self.builder, instruction);
-        if llvm.builder_location(self.builder).is_none()
-            && let Some(scope) = llvm.subprogram(self.function)
-        {
-            let unknown = llvm.debug_location(self.context, 0, 0, scope, None);
-            llvm.set_builder_location(self.builder, unknown);
-        }
+        self.locate(instruction);
+    }
+
+    /// The next instructions have the place of this one.
+    pub(crate) fn locate(&self, instruction: Value) {
+        let llvm = self.llvm;
+        let unknown = || {
+            let scope = llvm.subprogram(self.function)?;
+            Some(llvm.debug_location(self.context, 0, 0, scope, None))
+        };
+        let location = llvm.instruction_location(instruction).or_else(unknown);
+        llvm.set_builder_location(self.builder, location);
     }
 
     fn call(&self, name: &CStr, result: Type, arguments: &[Value]) -> Value {
@@ -87,7 +112,7 @@ impl Emitter {
         self.llvm.call(self.builder, of, function, arguments)
     }
 
-    fn word(&self, value: u64) -> Value {
+    pub(crate) fn word(&self, value: u64) -> Value {
         self.llvm.constant(self.word, value)
     }
 
@@ -106,39 +131,115 @@ impl Emitter {
     pub fn access(&self, access: &Access) {
         self.before(access.instruction);
         let kind = access.kind;
-        match &access.place {
-            Place::Pieces { pointer, pieces, alignment } => {
-                for &(offset, bytes) in pieces {
-                    self.piece(kind, *pointer, offset, bytes, *alignment);
-                }
-            }
+        match access.place {
             Place::Length { pointer, bytes } => {
-                let bytes = self.llvm.extend(self.builder, *bytes, self.word);
-                self.call(RANGE[kind as usize], self.void, &[*pointer, bytes]);
+                let bytes = self.llvm.extend(self.builder, bytes, self.word);
+                self.range(kind, self.current(pointer), bytes);
             }
-            Place::Elements { at, mask, bytes, lanes } => self.elements(kind, *at, *mask, *bytes, *lanes),
+            Place::Elements { at, mask, bytes, lanes } => self.elements(kind, at, mask, bytes, lanes),
         }
     }
 
-    /// Some bytes at a pointer.
-    fn piece(&self, kind: Kind, pointer: Value, offset: u64, bytes: u64, alignment: u32) {
-        let at = |offset: u64| match offset {
+    /// A mark before an instruction, for bytes so far behind a pointer.
+    pub fn mark(&self, before: Value, pointer: Value, offset: i64, mark: &Mark) {
+        let &Mark { kind, bytes, alignment, .. } = mark;
+        let pointer = self.current(pointer);
+        let at = |part: u64| match offset.wrapping_add(part as i64) {
             0 => pointer,
-            _ => self.offset(pointer, self.word(offset)),
+            offset => self.offset(pointer, self.word(offset as u64)),
         };
-        // Wide vectors are common, and one hook after the other is faster than the call for a range.
-        let step = if bytes.is_multiple_of(16) && bytes <= WIDE { 16 } else { bytes };
-        if !step.is_power_of_two() || step > 16 {
-            self.call(RANGE[kind as usize], self.void, &[at(offset), self.word(bytes)]);
-            return;
+        if let Some(question) = question(bytes, alignment) {
+            self.before(before);
+            return self.in_line(before, kind, at(0), bytes, question);
         }
-        // An aligned hook for 16 bytes is content with 8.
-        let is_aligned = offset == 0 && u64::from(alignment) >= step.min(8);
-        let hooks = if is_aligned { ALIGNED } else { UNALIGNED };
-        let hook = hooks[kind as usize][step.trailing_zeros() as usize];
-        for start in (0..bytes).step_by(step as usize) {
-            self.call(hook, self.void, &[at(offset + start)]);
+        if bytes > LARGE {
+            self.before(before);
+            return self.range(kind, at(0), self.word(bytes));
         }
+        for start in (0..bytes).step_by(PART as usize) {
+            let part = PART.min(bytes - start);
+            if let Some(question) = question(part, alignment.min(PART)) {
+                self.before(before);
+                self.in_line(before, kind, at(start), part, question);
+            }
+        }
+    }
+
+    /// A range of bytes.
+    pub(crate) fn range(&self, kind: Kind, pointer: Value, bytes: Value) {
+        self.call(RANGE[kind as usize], self.void, &[pointer, bytes]);
+    }
+
+    /// So many pieces of `width` bytes, each so far from the one before.
+    pub(crate) fn strided(&self, kind: Kind, pointer: Value, stride: Value, count: Value, width: Value) {
+        self.call(STRIDED[kind as usize], self.void, &[pointer, stride, count, width]);
+    }
+
+    /// Tells the runtime of bytes that are new.
+    pub(crate) fn missed(&self, kind: Kind, pointer: Value, bytes: u64) {
+        if !bytes.is_power_of_two() || bytes > 16 {
+            return self.missed_bits(kind, pointer, self.word(u64::MAX >> (64 - bytes)));
+        }
+        let llvm = self.llvm;
+        let miss = MISSES[kind as usize][bytes.trailing_zeros() as usize];
+        let miss = llvm.function(self.module, miss, llvm.function_of(self.void, &[]));
+        let of = llvm.function_of(self.pointer, &[self.pointer, self.pointer]);
+        let assembly = llvm.inline_assembly(of, "call ${1:P}", MISS_KEEPS);
+        llvm.call(self.builder, of, assembly, &[miss, pointer]);
+    }
+
+    /// The same for the bytes whose bits are set, from the pointer on, which is one of them.
+    pub(crate) fn missed_bits(&self, kind: Kind, pointer: Value, bits: Value) {
+        let llvm = self.llvm;
+        let miss = MISSES_OF_BITS[kind as usize];
+        let miss = llvm.function(self.module, miss, llvm.function_of(self.void, &[]));
+        let result = llvm.structure(self.context, &[self.pointer, self.word]);
+        let of = llvm.function_of(result, &[self.pointer, self.pointer, self.word]);
+        let assembly = llvm.inline_assembly(of, "call ${2:P}", MISS_OF_BITS_KEEPS);
+        llvm.call(self.builder, of, assembly, &[miss, pointer, bits]);
+    }
+
+    /// Removes phis that were made anew. No value of the model is used after this.
+    pub fn forget(&self) {
+        for (old, _) in self.renewed.borrow_mut().drain() {
+            self.llvm.erase(old);
+        }
+    }
+
+    /// What a value is by now: phis may have been made anew.
+    pub(crate) fn current(&self, value: Value) -> Value {
+        let mut value = value;
+        while let Some(&newer) = self.renewed.borrow().get(&value) {
+            value = newer;
+        }
+        value
+    }
+
+    /// The runtime's word: can anything be parallel?
+    pub(crate) fn active(&self) -> Value {
+        self.llvm.global(self.module, c"__dagsan_active", self.llvm.integer(self.context, 8))
+    }
+
+    /// A load that gets no mark.
+    pub(crate) fn hidden_load(&self, of: Type, pointer: Value) -> Value {
+        let load = self.llvm.load(self.builder, of, pointer);
+        self.settle(load);
+        load
+    }
+
+    /// A branch that is nearly always taken.
+    pub(crate) fn usually(&self, on: Value, yes: Block, no: Block) {
+        let llvm = self.llvm;
+        let branch = llvm.branch(self.builder, on, yes, no);
+        let name = "branch_weights";
+        let weight = |weight| llvm.value_as_metadata(llvm.constant(llvm.integer(self.context, 32), weight));
+        let node = [
+            llvm.raw_metadata_text(self.context, name.as_ptr().cast(), name.len()),
+            weight(1 << 20),
+            weight(1),
+        ];
+        let node = llvm.node(self.context, node.as_ptr(), node.len());
+        llvm.set_metadata(branch, self.branch_weights, llvm.metadata_as_value(self.context, node));
     }
 
     /// Elements of a vector that a mask picks.

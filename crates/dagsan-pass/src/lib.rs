@@ -18,22 +18,37 @@
 //! It cannot see what inline assembly does, nor intrinsics of the target that `intrinsics` does not know; where such are
 //! executed, the program says so itself (`__dagsan_unseen`).
 
+mod addresses;
 mod cover;
+mod elim;
 mod emit;
+mod exits;
+mod flow;
+mod inline;
 mod intrinsics;
+
 mod llvm;
+mod merge;
 mod model;
+mod places;
+mod plan;
 mod pointers;
 mod preload;
 mod read;
+mod rise;
+mod sink;
+mod sum;
 
 use std::ffi::{CStr, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 
+use elim::Eliminations;
 use emit::Emitter;
 use llvm::{Llvm, Value};
+use plan::Plan;
+use read::Simple;
 
 /// `llvm::ThreadSanitizerPass::run(llvm::Function&, llvm::AnalysisManager<llvm::Function>&)`.
 const ENTRY: &CStr = c"_ZN4llvm19ThreadSanitizerPass3runERNS_8FunctionERNS_15AnalysisManagerIS1_JEEE";
@@ -74,16 +89,24 @@ pub unsafe extern "C" fn run(
 
 /// Puts hooks into a function. None if nothing was changed.
 fn instrument(llvm: &'static Llvm, function: Value) -> Option<Emitter> {
-    let found = read::read(llvm, function);
+    let wanted = Eliminations::wanted().unwrap_or_else(|error| fail(&error.to_string()));
+    let found = read::read(llvm, function, wanted.local);
     if found.is_empty() {
         return None;
     }
-    let dropped = cover::covered(&found.model);
+    let plan = Plan::of(&found.model, wanted);
     let emitter = Emitter::new(llvm, function);
+    // First, as blocks are cut into parts by what is in line.
+    emitter.exits(&found, &plan.sunk);
+    let in_place = (0..found.simple.len()).filter(|&mark| !plan.gone[mark]);
+    let in_place = in_place.map(|number| (number, &found.model.marks[number]));
+    for (number, mark) in in_place.chain(plan.merged.iter().map(|one| (one.last, &one.mark))) {
+        let Simple { instruction, pointer, offset } = found.simple[number];
+        let from_pointer = mark.at.constant.wrapping_sub(found.model.marks[number].at.constant);
+        emitter.mark(instruction, pointer, from_pointer.wrapping_add(offset as i64), mark);
+    }
     for access in &found.accesses {
-        if access.mark.is_none_or(|mark| !dropped[mark]) {
-            emitter.access(access);
-        }
+        emitter.access(access);
     }
     for &plain in &found.plain {
         emitter.settle(plain);
@@ -100,6 +123,7 @@ fn instrument(llvm: &'static Llvm, function: Value) -> Option<Emitter> {
     for (instruction, what) in &found.unseen {
         emitter.unseen(*instruction, what);
     }
+    emitter.forget();
     emitter.announce();
     Some(emitter)
 }

@@ -113,7 +113,14 @@ interface! {
     next_block = LLVMGetNextBasicBlock(block: Block) -> Option<Block>;
     first_instruction = LLVMGetFirstInstruction(block: Block) -> Option<Value>;
     next_instruction = LLVMGetNextInstruction(instruction: Value) -> Option<Value>;
+    block_of = LLVMGetInstructionParent(instruction: Value) -> Block;
     terminator = LLVMGetBasicBlockTerminator(block: Block) -> Option<Value>;
+    successors = LLVMGetNumSuccessors(terminator: Value) -> u32;
+    successor = LLVMGetSuccessor(terminator: Value, index: u32) -> Block;
+    set_successor = LLVMSetSuccessor(terminator: Value, index: u32, to: Block);
+    incoming = LLVMCountIncoming(phi: Value) -> u32;
+    incoming_value = LLVMGetIncomingValue(phi: Value, index: u32) -> Value;
+    incoming_block = LLVMGetIncomingBlock(phi: Value, index: u32) -> Block;
     opcode = LLVMGetInstructionOpcode(instruction: Value) -> u32;
     operand = LLVMGetOperand(user: Value, index: u32) -> Option<Value>;
     operands = LLVMGetNumOperands(user: Value) -> i32;
@@ -127,11 +134,16 @@ interface! {
     as_function = LLVMIsAFunction(value: Value) -> Option<Value>;
     as_global_variable = LLVMIsAGlobalVariable(value: Value) -> Option<Value>;
     as_inline_assembly = LLVMIsAInlineAsm(value: Value) -> Option<Value>;
+    as_constant_integer = LLVMIsAConstantInt(value: Value) -> Option<Value>;
+    integer_value = LLVMConstIntGetSExtValue(integer: Value) -> i64;
+    addressed_type = LLVMGetGEPSourceElementType(pointer: Value) -> Type;
+    is_disjoint = LLVMGetIsDisjoint(or: Value) -> i32;
     as_constant_expression = LLVMIsAConstantExpr(value: Value) -> Option<Value>;
     constant_opcode = LLVMGetConstOpcode(constant: Value) -> u32;
     is_constant_global = LLVMIsGlobalConstant(global: Value) -> i32;
     alignment = LLVMGetAlignment(value: Value) -> u32;
     ordering = LLVMGetOrdering(access: Value) -> u32;
+    comparison = LLVMGetICmpPredicate(compare: Value) -> u32;
     rmw_operation = LLVMGetAtomicRMWBinOp(rmw: Value) -> u32;
     called = LLVMGetCalledValue(call: Value) -> Option<Value>;
     normal_destination = LLVMGetNormalDest(invoke: Value) -> Block;
@@ -149,11 +161,16 @@ interface! {
     node = LLVMMDNodeInContext2(context: Context, elements: *const Metadata, count: usize) -> Metadata;
     metadata_as_value = LLVMMetadataAsValue(context: Context, metadata: Metadata) -> Value;
     subprogram = LLVMGetSubprogram(function: Value) -> Option<Metadata>;
+    instruction_location = LLVMInstructionGetDebugLoc(instruction: Value) -> Option<Metadata>;
+    raw_metadata_text = LLVMMDStringInContext2(context: Context, text: *const c_char, length: usize) -> Metadata;
+    value_as_metadata = LLVMValueAsMetadata(value: Value) -> Metadata;
+    location_line = LLVMDILocationGetLine(location: Metadata) -> u32;
+    location_scope = LLVMDILocationGetScope(location: Metadata) -> Metadata;
+    location_inlined_at = LLVMDILocationGetInlinedAt(location: Metadata) -> Option<Metadata>;
     debug_location = LLVMDIBuilderCreateDebugLocation(
         context: Context, line: u32, column: u32, scope: Metadata, inlined_at: Option<Metadata>
     ) -> Metadata;
-    builder_location = LLVMGetCurrentDebugLocation2(builder: Builder) -> Option<Metadata>;
-    set_builder_location = LLVMSetCurrentDebugLocation2(builder: Builder, location: Metadata);
+    set_builder_location = LLVMSetCurrentDebugLocation2(builder: Builder, location: Option<Metadata>);
     // Types.
     type_kind = LLVMGetTypeKind(of: Type) -> u32;
     integer_width = LLVMGetIntTypeWidth(integer: Type) -> u32;
@@ -169,6 +186,8 @@ interface! {
     pointer_address_space = LLVMGetPointerAddressSpace(pointer: Type) -> u32;
     integer = LLVMIntTypeInContext(context: Context, bits: u32) -> Type;
     void = LLVMVoidTypeInContext(context: Context) -> Type;
+    raw_structure = LLVMStructTypeInContext(context: Context, elements: *const Type, count: u32, packed: i32) -> Type;
+    pointer = LLVMPointerTypeInContext(context: Context, address_space: u32) -> Type;
     vector = LLVMVectorType(element: Type, length: u32) -> Type;
     function_type = LLVMFunctionType(result: Type, parameters: *const Type, count: u32, variadic: i32) -> Type;
     // Constants and functions.
@@ -176,9 +195,25 @@ interface! {
     null = LLVMConstNull(of: Type) -> Value;
     raw_function_named = LLVMGetNamedFunction(module: Module, name: *const c_char) -> Option<Value>;
     raw_add_function = LLVMAddFunction(module: Module, name: *const c_char, of: Type) -> Value;
+    raw_global_named = LLVMGetNamedGlobal(module: Module, name: *const c_char) -> Option<Value>;
+    raw_add_global = LLVMAddGlobal(module: Module, of: Type, name: *const c_char) -> Value;
+    raw_inline_assembly = LLVMGetInlineAsm(
+        of: Type, text: *const c_char, text_length: usize, constraints: *const c_char, constraints_length: usize,
+        has_side_effects: i32, aligns_stack: i32, dialect: u32, can_throw: i32
+    ) -> Value;
+    // Blocks.
+    raw_insert_block = LLVMInsertBasicBlockInContext(context: Context, before: Block, name: *const c_char) -> Block;
+    block_as_value = LLVMBasicBlockAsValue(block: Block) -> Value;
+    remove = LLVMInstructionRemoveFromParent(instruction: Value);
+    insert = LLVMInsertIntoBuilder(builder: Builder, instruction: Value);
+    raw_phi = LLVMBuildPhi(builder: Builder, of: Type, name: *const c_char) -> Value;
+    raw_add_incoming = LLVMAddIncoming(phi: Value, values: *const Value, blocks: *const Block, count: u32);
+    jump = LLVMBuildBr(builder: Builder, to: Block) -> Value;
+    branch = LLVMBuildCondBr(builder: Builder, on: Value, yes: Block, no: Block) -> Value;
     // Writing.
     builder = LLVMCreateBuilderInContext(context: Context) -> Builder;
     dispose_builder = LLVMDisposeBuilder(builder: Builder);
+    position_at_end = LLVMPositionBuilderAtEnd(builder: Builder, block: Block);
     position_before = LLVMPositionBuilderBefore(builder: Builder, instruction: Value);
     raw_call = LLVMBuildCall2(
         builder: Builder, of: Type, function: Value, arguments: *const Value, count: u32, name: *const c_char
@@ -189,6 +224,19 @@ interface! {
     raw_extend = LLVMBuildZExt(builder: Builder, value: Value, to: Type, name: *const c_char) -> Value;
     raw_extend_signed = LLVMBuildSExt(builder: Builder, value: Value, to: Type, name: *const c_char) -> Value;
     raw_compare = LLVMBuildICmp(builder: Builder, how: u32, left: Value, right: Value, name: *const c_char) -> Value;
+    raw_load = LLVMBuildLoad2(builder: Builder, of: Type, pointer: Value, name: *const c_char) -> Value;
+    set_alignment = LLVMSetAlignment(access: Value, bytes: u32);
+    raw_to_integer = LLVMBuildPtrToInt(builder: Builder, value: Value, to: Type, name: *const c_char) -> Value;
+    raw_to_pointer = LLVMBuildIntToPtr(builder: Builder, value: Value, to: Type, name: *const c_char) -> Value;
+    raw_shift_right = LLVMBuildLShr(builder: Builder, left: Value, right: Value, name: *const c_char) -> Value;
+    raw_shift_left = LLVMBuildShl(builder: Builder, left: Value, right: Value, name: *const c_char) -> Value;
+    raw_subtract = LLVMBuildSub(builder: Builder, left: Value, right: Value, name: *const c_char) -> Value;
+    raw_divide = LLVMBuildExactSDiv(builder: Builder, left: Value, right: Value, name: *const c_char) -> Value;
+    raw_freeze = LLVMBuildFreeze(builder: Builder, value: Value, name: *const c_char) -> Value;
+    raw_not = LLVMBuildNot(builder: Builder, value: Value, name: *const c_char) -> Value;
+    raw_and = LLVMBuildAnd(builder: Builder, left: Value, right: Value, name: *const c_char) -> Value;
+    raw_or = LLVMBuildOr(builder: Builder, left: Value, right: Value, name: *const c_char) -> Value;
+    raw_add = LLVMBuildAdd(builder: Builder, left: Value, right: Value, name: *const c_char) -> Value;
     raw_select = LLVMBuildSelect(builder: Builder, on: Value, yes: Value, no: Value, name: *const c_char) -> Value;
     raw_multiply = LLVMBuildMul(builder: Builder, left: Value, right: Value, name: *const c_char) -> Value;
     raw_lane = LLVMBuildExtractElement(builder: Builder, vector: Value, index: Value, name: *const c_char) -> Value;
@@ -201,11 +249,20 @@ interface! {
 
 /// Opcodes, `LLVMOpcode`.
 pub mod opcode {
+    pub const BRANCH: u32 = 2;
+    pub const SWITCH: u32 = 3;
     pub const INVOKE: u32 = 5;
+    pub const ADD: u32 = 8;
+    pub const SUBTRACT: u32 = 10;
+    pub const MULTIPLY: u32 = 12;
+    pub const SHIFT_LEFT: u32 = 20;
+    pub const OR: u32 = 24;
     pub const ALLOCA: u32 = 26;
     pub const LOAD: u32 = 27;
     pub const STORE: u32 = 28;
     pub const GET_ELEMENT_POINTER: u32 = 29;
+    pub const POINTER_TO_INTEGER: u32 = 39;
+    pub const INTEGER_TO_POINTER: u32 = 40;
     pub const BIT_CAST: u32 = 41;
     pub const COMPARE: u32 = 42;
     pub const PHI: u32 = 44;
@@ -236,8 +293,14 @@ pub mod ordering {
     pub const SEQUENTIALLY_CONSISTENT: u32 = 7;
 }
 
-/// `LLVMIntSLT`.
-const SIGNED_LESS: u32 = 40;
+/// What a comparison asks, `LLVMIntPredicate`.
+pub mod comparison {
+    pub const EQUAL: u32 = 32;
+    pub const NOT_EQUAL: u32 = 33;
+    pub const UNSIGNED_AT_MOST: u32 = 37;
+    pub const SIGNED_LESS: u32 = 40;
+}
+
 /// Attributes of the function itself, `LLVMAttributeFunctionIndex`.
 pub const OF_FUNCTION: u32 = u32::MAX;
 const NO_NAME: *const c_char = c"".as_ptr();
@@ -275,6 +338,10 @@ impl Llvm {
             .unwrap_or_else(|| self.raw_add_function(module, name.as_ptr(), of))
     }
 
+    pub fn structure(&self, context: Context, elements: &[Type]) -> Type {
+        self.raw_structure(context, elements.as_ptr(), elements.len() as u32, 0)
+    }
+
     pub fn function_of(&self, result: Type, parameters: &[Type]) -> Type {
         self.function_type(result, parameters.as_ptr(), parameters.len() as u32, 0)
     }
@@ -307,7 +374,102 @@ impl Llvm {
     /// Is it negative? For vectors: which elements are?
     pub fn is_negative(&self, builder: Builder, value: Value) -> Value {
         let zero = self.null(self.type_of(value));
-        self.raw_compare(builder, SIGNED_LESS, value, zero, NO_NAME)
+        self.raw_compare(builder, comparison::SIGNED_LESS, value, zero, NO_NAME)
+    }
+
+    pub fn equal(&self, builder: Builder, left: Value, right: Value) -> Value {
+        self.raw_compare(builder, comparison::EQUAL, left, right, NO_NAME)
+    }
+
+    pub fn to_integer(&self, builder: Builder, pointer: Value, integer: Type) -> Value {
+        self.raw_to_integer(builder, pointer, integer, NO_NAME)
+    }
+
+    pub fn to_pointer(&self, builder: Builder, integer: Value, pointer: Type) -> Value {
+        self.raw_to_pointer(builder, integer, pointer, NO_NAME)
+    }
+
+    pub fn shift_right(&self, builder: Builder, value: Value, by: Value) -> Value {
+        self.raw_shift_right(builder, value, by, NO_NAME)
+    }
+
+    pub fn shift_left(&self, builder: Builder, value: Value, by: Value) -> Value {
+        self.raw_shift_left(builder, value, by, NO_NAME)
+    }
+
+    pub fn subtract(&self, builder: Builder, left: Value, right: Value) -> Value {
+        self.raw_subtract(builder, left, right, NO_NAME)
+    }
+
+    /// A quotient of signed numbers without a rest.
+    pub fn divide(&self, builder: Builder, left: Value, right: Value) -> Value {
+        self.raw_divide(builder, left, right, NO_NAME)
+    }
+
+    pub fn freeze(&self, builder: Builder, value: Value) -> Value {
+        self.raw_freeze(builder, value, NO_NAME)
+    }
+
+    pub fn not(&self, builder: Builder, value: Value) -> Value {
+        self.raw_not(builder, value, NO_NAME)
+    }
+
+    pub fn is_at_most(&self, builder: Builder, left: Value, right: Value) -> Value {
+        self.raw_compare(builder, comparison::UNSIGNED_AT_MOST, left, right, NO_NAME)
+    }
+
+    pub fn or(&self, builder: Builder, left: Value, right: Value) -> Value {
+        self.raw_or(builder, left, right, NO_NAME)
+    }
+
+    pub fn and(&self, builder: Builder, left: Value, right: Value) -> Value {
+        self.raw_and(builder, left, right, NO_NAME)
+    }
+
+    pub fn add(&self, builder: Builder, left: Value, right: Value) -> Value {
+        self.raw_add(builder, left, right, NO_NAME)
+    }
+
+    /// A load that promises no alignment.
+    pub fn load(&self, builder: Builder, of: Type, pointer: Value) -> Value {
+        let load = self.raw_load(builder, of, pointer, NO_NAME);
+        self.set_alignment(load, 1);
+        load
+    }
+
+    /// A static by its name, declared if it is not there.
+    pub fn global(&self, module: Module, name: &CStr, of: Type) -> Value {
+        self.raw_global_named(module, name.as_ptr())
+            .unwrap_or_else(|| self.raw_add_global(module, of, name.as_ptr()))
+    }
+
+    /// A new block before another.
+    pub fn insert_block(&self, context: Context, before: Block) -> Block {
+        self.raw_insert_block(context, before, NO_NAME)
+    }
+
+    /// A phi at the builder's position.
+    pub fn phi(&self, builder: Builder, of: Type, incoming: &[(Value, Block)]) -> Value {
+        let phi = self.raw_phi(builder, of, NO_NAME);
+        let (values, blocks): (Vec<Value>, Vec<Block>) = incoming.iter().copied().unzip();
+        self.raw_add_incoming(phi, values.as_ptr(), blocks.as_ptr(), incoming.len() as u32);
+        phi
+    }
+
+    /// Assembly that has effects and keeps to the stack's alignment.
+    pub fn inline_assembly(&self, of: Type, text: &str, constraints: &str) -> Value {
+        let (text, constraints) = (text.as_bytes(), constraints.as_bytes());
+        self.raw_inline_assembly(
+            of,
+            text.as_ptr().cast(),
+            text.len(),
+            constraints.as_ptr().cast(),
+            constraints.len(),
+            1,
+            1,
+            0,
+            0,
+        )
     }
 
     pub fn select(&self, builder: Builder, on: Value, yes: Value, no: Value) -> Value {

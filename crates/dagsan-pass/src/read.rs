@@ -1,28 +1,40 @@
 //! Reads a function: what it accesses, and what the analyses need to know of it.
 
 use std::collections::HashMap;
+use std::iter::successors;
 
+use crate::addresses::Addresses;
 use crate::intrinsics::{Form, Intrinsic, Mask, Memory, Size, intrinsic};
-use crate::llvm::{Llvm, OF_FUNCTION, Type, Value, opcode, ordering, type_kind};
-use crate::model::{self, Kind, Step};
+use crate::llvm::{
+    Attribute, Block, Llvm, OF_FUNCTION, Type, Value, comparison, opcode, ordering, type_kind,
+};
+use crate::model::{self, Condition, Equal, Kind, Step};
+use crate::places::Places;
 use crate::pointers::{self, Fate, Source};
+use crate::sum::Sum;
 
-/// An access that gets a hook of ours.
+/// What an access of the model is: its marks have the same numbers.
+#[derive(Debug, Clone, Copy)]
+pub struct Simple {
+    /// What accesses.
+    pub instruction: Value,
+    /// The marked bytes begin so many bytes behind this.
+    pub pointer: Value,
+    pub offset: u64,
+}
+
+/// An access that the model does not have: how many bytes it touches, or which, is known at run time only.
 #[derive(Debug)]
 pub struct Access {
     /// What accesses.
     pub instruction: Value,
     pub kind: Kind,
     pub place: Place,
-    /// Its mark in the model, if it is a simple one.
-    pub mark: Option<usize>,
 }
 
-/// The bytes of an access.
+/// The bytes of such an access.
 #[derive(Debug)]
 pub enum Place {
-    /// These pieces, by offset and length, at a pointer that is so aligned.
-    Pieces { pointer: Value, pieces: Vec<(u64, u64)>, alignment: u32 },
     /// As many bytes as a value says.
     Length { pointer: Value, bytes: Value },
     /// Elements of a vector.
@@ -64,6 +76,12 @@ pub struct Atomic {
 #[derive(Debug, Default)]
 pub struct Found {
     pub model: model::Function,
+    /// The marks of the model.
+    pub simple: Vec<Simple>,
+    /// The blocks of the model.
+    pub blocks: Vec<Block>,
+    /// The leaves of the model.
+    pub values: Vec<Value>,
     pub accesses: Vec<Access>,
     /// All plain loads and stores; those to what nobody shares are among no others.
     pub plain: Vec<Value>,
@@ -78,7 +96,8 @@ pub struct Found {
 
 impl Found {
     pub fn is_empty(&self) -> bool {
-        self.accesses.is_empty()
+        self.simple.is_empty()
+            && self.accesses.is_empty()
             && self.plain.is_empty()
             && self.atomics.is_empty()
             && self.comparisons.is_empty()
@@ -96,8 +115,8 @@ fn is_once(symbol: &str) -> bool {
     symbol.contains("4once5futex") && symbol.contains("4Once4call")
 }
 
-/// Reads a function.
-pub fn read(llvm: &Llvm, function: Value) -> Found {
+/// Reads a function. With `local`, what is in variables that nobody else knows of is left out.
+pub fn read(llvm: &Llvm, function: Value, local: bool) -> Found {
     let has = |name: &str| {
         let kind = llvm.attribute_kind(name);
         kind != 0 && llvm.attribute_at(function, OF_FUNCTION, kind).is_some()
@@ -107,31 +126,41 @@ pub fn read(llvm: &Llvm, function: Value) -> Found {
     }
     let module = llvm.parent_module(function);
     let context = llvm.context(module);
+    let layout = llvm.layout(module);
+    let blocks: Vec<Block> =
+        successors(llvm.first_block(function), |&block| llvm.next_block(block)).collect();
+    let numbers: HashMap<Block, usize> =
+        blocks.iter().enumerate().map(|(number, &block)| (block, number)).collect();
     let mut reader = Reader {
         llvm,
-        layout: llvm.layout(module),
+        layout,
         plain: has("sanitize_thread"),
+        local,
         nosanitize: llvm.metadata_kind(context, "nosanitize"),
         invariant: llvm.metadata_kind(context, "invariant.load"),
         memory: llvm.attribute_kind("memory"),
+        nounwind: llvm.attribute_kind("nounwind"),
         byval: llvm.attribute_kind("byval"),
         nocapture: llvm.attribute_kind("nocapture"),
         captures: llvm.attribute_kind("captures"),
-        numbers: HashMap::new(),
+        addresses: Addresses::new(llvm, layout, &numbers),
+        places: Places::default(),
         escaping: HashMap::new(),
         found: Found::default(),
     };
-    let mut block = llvm.first_block(function);
-    while let Some(here) = block {
-        reader.found.model.blocks.push(Vec::new());
-        let mut instruction = llvm.first_instruction(here);
+    for &block in &blocks {
+        reader.found.model.blocks.push(model::Block::default());
+        let mut instruction = llvm.first_instruction(block);
         while let Some(at) = instruction {
             reader.instruction(at);
             instruction = llvm.next_instruction(at);
         }
-        block = llvm.next_block(here);
+        reader.end(block, &numbers);
     }
-    reader.found
+    let Reader { addresses, mut found, .. } = reader;
+    (found.model.leaves, found.values) = (addresses.leaves, addresses.values);
+    found.blocks = blocks;
+    found
 }
 
 struct Reader<'a> {
@@ -139,14 +168,16 @@ struct Reader<'a> {
     layout: crate::llvm::Layout,
     /// Are plain accesses to be seen? Atomic ones are in any case.
     plain: bool,
+    local: bool,
     nosanitize: u32,
     invariant: u32,
     memory: u32,
+    nounwind: u32,
     byval: u32,
     nocapture: u32,
     captures: u32,
-    /// The numbers of pointers in the model.
-    numbers: HashMap<Value, usize>,
+    addresses: Addresses<'a>,
+    places: Places,
     /// Local variables: may others know their addresses?
     escaping: HashMap<Value, bool>,
     found: Found,
@@ -193,7 +224,7 @@ impl Reader<'_> {
 
     fn border(&mut self) {
         if let Some(block) = self.found.model.blocks.last_mut() {
-            block.push(Step::Border);
+            block.steps.push(Step::Border);
         }
     }
 
@@ -221,22 +252,75 @@ impl Reader<'_> {
 
     /// An access to a value of a type.
     fn simple(&mut self, instruction: Value, kind: Kind, pointer: Value, of: Type) {
+        let alignment = self.llvm.alignment(instruction);
+        self.marks(instruction, kind, pointer, of, alignment.into());
+    }
+
+    /// Marks for a value of a type at a pointer that is so aligned.
+    fn marks(&mut self, instruction: Value, kind: Kind, pointer: Value, of: Type, alignment: u64) {
         let mut pieces = Vec::new();
         self.pieces(of, 0, &mut pieces);
-        let alignment = self.llvm.alignment(instruction);
-        let mut mark = None;
-        if let [(0, bytes)] = pieces[..] {
-            let model = &mut self.found.model;
-            let next = self.numbers.len();
-            let pointer = *self.numbers.entry(pointer).or_insert(next);
-            model.marks.push(model::Mark { pointer, bytes, kind });
-            mark = Some(model.marks.len() - 1);
-            if let (Some(block), Some(mark)) = (model.blocks.last_mut(), mark) {
-                block.push(Step::Mark(mark));
+        for (offset, bytes) in pieces {
+            self.mark(instruction, kind, pointer, offset, bytes, alignment);
+        }
+    }
+
+    fn mark(
+        &mut self,
+        instruction: Value,
+        kind: Kind,
+        pointer: Value,
+        offset: u64,
+        bytes: u64,
+        alignment: u64,
+    ) {
+        let at = self.addresses.of(pointer).plus(&Sum::constant(offset as i64), 1);
+        let alignment = if offset == 0 { alignment } else { alignment.min(1 << offset.trailing_zeros()) };
+        let place = self.places.number(self.llvm, instruction);
+        let found = &mut self.found;
+        if let Some(block) = found.model.blocks.last_mut() {
+            block.steps.push(Step::Mark(found.model.marks.len()));
+        }
+        found.model.marks.push(model::Mark { kind, at, bytes, alignment, place });
+        found.simple.push(Simple { instruction, pointer, offset });
+    }
+
+    /// Where a block goes.
+    fn end(&mut self, block: Block, numbers: &HashMap<Block, usize>) {
+        let llvm = self.llvm;
+        let (Some(end), Some(model)) = (llvm.terminator(block), self.found.model.blocks.last_mut()) else {
+            return;
+        };
+        let successors = (0..llvm.successors(end)).map(|index| llvm.successor(end, index));
+        model.successors = successors.filter_map(|to| numbers.get(&to).copied()).collect();
+        model.branches = matches!(llvm.opcode(end), opcode::BRANCH | opcode::SWITCH);
+        if llvm.opcode(end) == opcode::BRANCH
+            && let [yes, no] = model.successors[..]
+        {
+            let block = |condition| numbers.get(&llvm.block_of(llvm.as_instruction(condition)?)).copied();
+            model.condition = llvm
+                .operand(end, 0)
+                .map(|condition| block(condition).map_or(Condition::Given, Condition::ComputedIn));
+            let equal = self.equality(end, yes, no);
+            if let Some(model) = self.found.model.blocks.last_mut() {
+                model.equal = equal;
             }
         }
-        let place = Place::Pieces { pointer, pieces, alignment };
-        self.found.accesses.push(Access { instruction, kind, place, mark });
+    }
+
+    /// What a branch to two successors asks, if it is whether two addresses or numbers are equal.
+    fn equality(&mut self, branch: Value, yes: usize, no: usize) -> Option<Equal> {
+        let llvm = self.llvm;
+        let condition =
+            llvm.operand(branch, 0).filter(|&asked| self.opcode(asked) == Some(opcode::COMPARE))?;
+        let to = match llvm.comparison(condition) {
+            comparison::EQUAL => yes,
+            comparison::NOT_EQUAL => no,
+            _ => return None,
+        };
+        let (left, right) = (llvm.operand(condition, 0)?, llvm.operand(condition, 1)?);
+        let is_word = self.addresses.is_word(left) && self.addresses.is_word(right);
+        is_word.then(|| Equal { to, left: self.addresses.of(left), right: self.addresses.of(right) })
     }
 
     /// The bytes of a type, without the holes in it; neighbours are one piece.
@@ -281,24 +365,29 @@ impl Reader<'_> {
         };
         if !name.starts_with("llvm.") {
             self.by_value(at);
-            if self.plain && matches!(&*name, "memcmp" | "bcmp") {
-                self.found.comparisons.push(at);
+            if matches!(&*name, "memcmp" | "bcmp") {
+                if self.plain {
+                    self.found.comparisons.push(at);
+                }
+                return;
             }
             if is_once(&name) {
                 let after = self.after(at);
                 self.found.completions.extend(after);
             }
-            return self.border();
+            if !self.is_harmless(at) {
+                self.border();
+            }
+            return;
         }
         match intrinsic(&name) {
-            Intrinsic::Harmless => {}
-            Intrinsic::Original => self.border(),
+            // Of copies the original makes calls of the runtime, which record and return.
+            Intrinsic::Harmless | Intrinsic::Original => {}
             Intrinsic::Accesses(_) if !self.plain => {}
             Intrinsic::Accesses(accesses) => {
                 for memory in accesses {
-                    match self.intrinsic(at, memory) {
-                        Some(access) => self.found.accesses.push(access),
-                        None => self.found.unseen.push((at, name.clone())),
+                    if self.intrinsic(at, memory).is_none() {
+                        self.found.unseen.push((at, name.clone()));
                     }
                 }
             }
@@ -312,8 +401,8 @@ impl Reader<'_> {
         }
     }
 
-    /// The access of an intrinsic; none if its operands are not as expected.
-    fn intrinsic(&self, at: Value, memory: &Memory) -> Option<Access> {
+    /// Finds the access of an intrinsic. None if its operands are not as expected.
+    fn intrinsic(&mut self, at: Value, memory: &Memory) -> Option<()> {
         let llvm = self.llvm;
         let operand = |index: u32| llvm.operand(at, index).filter(|_| index < llvm.arguments(at));
         let pointer = operand(memory.pointer)?;
@@ -322,12 +411,14 @@ impl Reader<'_> {
             _ => llvm.type_of(at),
         };
         let place = match (memory.size, memory.mask) {
-            (Size::Bytes(bytes), _) => Place::Pieces { pointer, pieces: vec![(0, bytes)], alignment: 1 },
+            (Size::Bytes(bytes), _) => {
+                self.mark(at, memory.kind, pointer, 0, bytes, 1);
+                return Some(());
+            }
             (Size::Length(index), _) => Place::Length { pointer, bytes: operand(index)? },
             (Size::Result | Size::Operand(_), None) => {
-                let mut pieces = Vec::new();
-                self.pieces(value, 0, &mut pieces);
-                Place::Pieces { pointer, pieces, alignment: 1 }
+                self.marks(at, memory.kind, pointer, value, 1);
+                return Some(());
             }
             (Size::Result | Size::Operand(_), Some(mask)) => {
                 if llvm.type_kind(value) != type_kind::VECTOR {
@@ -358,7 +449,8 @@ impl Reader<'_> {
                 Place::Elements { at, mask, bytes: bits / 8, lanes }
             }
         };
-        Some(Access { instruction: at, kind: memory.kind, place, mark: None })
+        self.found.accesses.push(Access { instruction: at, kind: memory.kind, place });
+        Some(())
     }
 
     fn is_bits(&self, value: Value) -> bool {
@@ -380,10 +472,7 @@ impl Reader<'_> {
                 && !self.is_unshared(pointer)
                 && !self.is_constant(pointer)
             {
-                let mut pieces = Vec::new();
-                self.pieces(self.llvm.attribute_type(attribute), 0, &mut pieces);
-                let place = Place::Pieces { pointer, pieces, alignment: 1 };
-                self.found.accesses.push(Access { instruction: at, kind: Kind::Read, place, mark: None });
+                self.marks(at, Kind::Read, pointer, self.llvm.attribute_type(attribute), 1);
             }
         }
     }
@@ -400,11 +489,25 @@ impl Reader<'_> {
 
     /// Does the call access memory, as far as its attributes say?
     fn has_effects(&self, call: Value) -> bool {
+        let attribute = self.attribute(call, self.memory);
+        attribute.is_none_or(|attribute| self.llvm.attribute_value(attribute) != 0)
+    }
+
+    /// Can the strand not end in a call? Whoever starts or ends tasks writes to memory, and who unwinds leaves.
+    fn is_harmless(&self, call: Value) -> bool {
+        let reads = self.attribute(call, self.memory).is_some_and(|attribute| {
+            // Two bits for each kind of memory; the upper one says that it may be written.
+            self.llvm.attribute_value(attribute) & 0xaaaa_aaaa == 0
+        });
+        reads && self.attribute(call, self.nounwind).is_some()
+    }
+
+    /// An attribute of a call, or of the function that is called.
+    fn attribute(&self, call: Value, kind: u32) -> Option<Attribute> {
         let llvm = self.llvm;
         let function = llvm.called(call).and_then(|called| llvm.as_function(called));
-        let declared = function.and_then(|function| llvm.attribute_at(function, OF_FUNCTION, self.memory));
-        let attribute = llvm.call_attribute(call, OF_FUNCTION, self.memory).or(declared);
-        attribute.is_none_or(|attribute| llvm.attribute_value(attribute) != 0)
+        let declared = function.and_then(|function| llvm.attribute_at(function, OF_FUNCTION, kind));
+        llvm.call_attribute(call, OF_FUNCTION, kind).or(declared)
     }
 
     /// Is it in a constant? As ThreadSanitizer's pass has it, by the pointer or the array it is in.
@@ -422,6 +525,9 @@ impl Reader<'_> {
         let llvm = self.llvm;
         if llvm.pointer_address_space(llvm.type_of(pointer)) != 0 {
             return true;
+        }
+        if !self.local {
+            return false;
         }
         let local = pointers::local(pointer, |value| self.source(value));
         let Some(local) = local else { return false };

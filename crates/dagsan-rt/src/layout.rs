@@ -17,16 +17,10 @@
 //!
 //! Everything is zero between strands. Only the thread that runs the tasks writes here.
 
-/// How much of the address space each table takes: 2^47 / 8.
-const TABLE: usize = 1 << 44;
-/// The first address that is reserved; nothing on x86-64 Linux lives here unless asked to.
-const RESERVED: usize = 0x1000_0000_0000;
-/// Room behind each table for the different low bits.
-const SKEW: usize = 1 << 20;
+pub use crate::tables::{SEEN, WRITTEN};
+use crate::tables::{SKEW, TABLE};
 
-pub const SEEN: usize = RESERVED;
-pub const WRITTEN: usize = SEEN + TABLE + SKEW + 0x840;
-pub const SITES: usize = WRITTEN + TABLE + SKEW + 0x840;
+pub const SITES: usize = WRITTEN + TABLE + SKEW;
 
 /// Bytes of memory per line.
 pub const LINE_SHIFT: u32 = 6;
@@ -48,12 +42,12 @@ pub fn reserve() -> Result<(), Error> {
         return Err(Error::Processor);
     }
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
-    let length = SITES + TABLE + SKEW - RESERVED;
+    let length = SITES + TABLE + SKEW - SEEN;
     // SAFETY: FIXED_NOREPLACE touches no existing mapping.
     let at = unsafe {
-        libc::mmap(RESERVED as *mut libc::c_void, length, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0)
+        libc::mmap(SEEN as *mut libc::c_void, length, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0)
     };
-    if at as usize != RESERVED {
+    if at as usize != SEEN {
         return Err(Error::Reserve(std::io::Error::last_os_error()));
     }
     // A core dump of 48 TiB helps nobody. Failing to say so harms nobody either.

@@ -45,6 +45,7 @@ mod sites;
 mod start;
 mod state;
 mod sync;
+mod tables;
 mod tasks;
 mod threads;
 mod uses;

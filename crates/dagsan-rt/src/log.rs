@@ -203,11 +203,10 @@ pub(crate) fn reserve(stacks: bool) -> std::io::Result<()> {
 }
 
 /// An access that `miss` could not enter in the log. `kind` is 0 for a read, 1 for a write; `bytes` has bit 0 for that at
-/// `address`, and all are in one line.
-pub(crate) extern "C" fn record_miss(address: usize, bytes: u32, kind: u32, code: u32, frame: usize) {
+/// `address`; what is beyond its line does not count.
+pub(crate) extern "C" fn record_miss(address: usize, bytes: u64, kind: u32, code: u32, frame: usize) {
     let kind = if kind == 0 { AccessKind::Read } else { AccessKind::Write };
-    let at =
-        Location { line: address as u64 >> layout::LINE_SHIFT, mask: u64::from(bytes) << (address & 63) };
+    let at = Location { line: address as u64 >> layout::LINE_SHIFT, mask: bytes << (address & 63) };
     session::with(|session| {
         let origin = session.origin(code, frame);
         record(session, at, kind, origin);
@@ -242,6 +241,42 @@ pub(crate) fn record(session: &mut session::Session, at: Location, kind: AccessK
         *known |= mask;
         *layout::mask(SEEN, line) |= mask;
     }
+}
+
+/// Records an access to bytes of any lines. Lines that are new to the strand, one after the other, are one entry.
+pub(crate) fn record_bytes(session: &mut session::Session, bytes: Bytes, kind: AccessKind, origin: Origin) {
+    let slot = if kind == AccessKind::Read { 0 } else { 1 };
+    let log = Log::of(kind);
+    // Not in the log yet, which has room for it.
+    let mut open: Option<Entry> = None;
+    for (line, mask) in bytes.lines() {
+        // SAFETY: as in `record`.
+        unsafe {
+            let code = &raw mut (*layout::sites(line))[slot];
+            if *code != 0 {
+                open.take().into_iter().for_each(|entry| (*log).push(entry));
+                record(session, Location { line, mask }, kind, origin);
+                continue;
+            }
+            match &mut open {
+                Some(entry) if entry.lines >> MORE < 0xffff => entry.lines += ONE_MORE,
+                _ => {
+                    open.take().into_iter().for_each(|entry| (*log).push(entry));
+                    if (*log).is_full() {
+                        session.deliver();
+                    }
+                    open = Some(Entry::new(line, true, 0, origin));
+                }
+            }
+            *code = origin.code;
+            *layout::mask(SEEN, line) |= mask;
+            if kind == AccessKind::Write {
+                *layout::mask(WRITTEN, line) |= mask;
+            }
+        }
+    }
+    // SAFETY: as in `record`.
+    open.into_iter().for_each(|entry| unsafe { (*log).push(entry) });
 }
 
 /// Nothing recorded?

@@ -1,4 +1,4 @@
-//! What a hook calls when its bytes are new to the running strand.
+//! What a hook, or a mark in line (`dagsan-pass`), calls when its bytes are new to the running strand.
 //!
 //! Written in assembly so that it can keep all registers but four: the hooks are inlined everywhere, and a call that
 //! spoils registers would make the code around every access slower, whether the call is made or not.
@@ -39,6 +39,7 @@ const WRITE: usize = 1;
 /// ```
 macro_rules! entry {
     ($name:ident, $bytes:literal, $kind:ident, $part:ident, $enter:ident, $table:ident $(, $also:ident)?) => {
+        #[unsafe(export_name = concat!("__dagsan_miss_", stringify!($name)))]
         #[unsafe(naked)]
         pub(crate) unsafe extern "C" fn $name() {
             naked_asm!(
@@ -134,7 +135,7 @@ entries! { read1 write1 1 read2 write2 2 read4 write4 4 read8 write8 8 read16 wr
 /// ```text
 ///   in    rdi  the address                      spoiled  rax rcx rdx rdi, flags
 ///         eax  the code (`log`)
-///         ecx  the bytes, bit 0 for that at the address
+///         rcx  the bytes, bit 0 for that at the address
 ///         rbp  the frame of the code
 /// ```
 macro_rules! part {
@@ -179,6 +180,58 @@ macro_rules! part {
 
 part!(read_part, READ, enter_read, SEEN);
 part!(write_part, WRITE, enter_write, WRITTEN, seen);
+
+/// An entry for other accesses of at most 64 bytes: they are in two lines at most.
+///
+/// ```text
+///   in    rdi  the address                      spoiled  rax rcx rdx rdi, flags
+///         rcx  the bytes, bit 0 for that at the address, which is set
+///         rbp  the frame of the code
+///         [rsp] the code address
+/// ```
+macro_rules! entry_of_bits {
+    ($name:ident, $part:ident) => {
+        #[unsafe(export_name = concat!("__dagsan_miss_", stringify!($name)))]
+        #[unsafe(naked)]
+        pub(crate) unsafe extern "C" fn $name() {
+            naked_asm!(
+                "mov rdx, fs:0",
+                "cmp rdx, [rip + {owner}]",
+                "jne 9f",
+                "mov rax, [rsp]",
+                "and eax, -4",
+                "or eax, 1",
+                "push rdi",
+                "push rax",
+                "push rcx",
+                // What is beyond the line is shifted out.
+                "call {part}",
+                "pop rax",
+                "pop rdx",
+                "pop rdi",
+                // The same again, shifted by 64 less: nothing, if the line is not left.
+                "mov ecx, edi",
+                "and ecx, 63",
+                "jz 9f",
+                "neg ecx",
+                "shr rax, cl",
+                "jz 9f",
+                "mov rcx, rax",
+                "mov eax, edx",
+                "add rdi, 63",
+                "and rdi, -64",
+                "jmp {part}",
+                "9:",
+                "ret",
+                owner = sym OWNER,
+                part = sym $part,
+            )
+        }
+    };
+}
+
+entry_of_bits!(read, read_part);
+entry_of_bits!(write, write_part);
 
 /// Other code than before touches a line: an entry in the log, unless one that the same code made lately can be made to
 /// stand for this line too. See `log`.
@@ -290,12 +343,12 @@ enter!(enter_write, WRITTEN, WRITES);
 /// The log is full, or keeps more than this file can find out: on in Rust, with every register saved.
 ///
 /// ```text
-///   in    rdi, eax, ecx, rbp  as in `part`     spoiled  rax rcx rdx rdi, flags
+///   in    rdi, eax, rcx, rbp  as in `part`     spoiled  rax rcx rdx rdi, flags
 ///         edx  0 read, 1 write
 ///
 ///   stack, from high to low:  return address | rsi r8 r9 r10 r11 rbx | … 64-aligned: XSAVE area
 /// ```
-#[cfg(feature = "inline-hooks")]
+#[cfg(any(feature = "inline-hooks", feature = "pass"))]
 #[unsafe(naked)]
 unsafe extern "C" fn slow() {
     naked_asm!(
@@ -324,7 +377,7 @@ unsafe extern "C" fn slow() {
         "mov eax, 0xe7",
         "xor edx, edx",
         "xsave64 [rsp]",
-        "mov esi, ecx",
+        "mov rsi, rcx",
         "mov edx, r9d",
         "mov ecx, r8d",
         "mov r8, rbp",
@@ -345,14 +398,14 @@ unsafe extern "C" fn slow() {
 }
 
 /// The same where hooks are called: to the program they are functions like others, which may spoil what functions spoil.
-#[cfg(not(feature = "inline-hooks"))]
+#[cfg(not(any(feature = "inline-hooks", feature = "pass")))]
 #[unsafe(naked)]
 unsafe extern "C" fn slow() {
     naked_asm!(
         "push rbx",
         "mov rbx, rsp",
         "and rsp, -16",
-        "mov esi, ecx",
+        "mov rsi, rcx",
         "mov ecx, eax",
         "mov r8, rbp",
         "call {record}",

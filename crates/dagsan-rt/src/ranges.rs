@@ -4,7 +4,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use dagsan_core::{AccessKind, Bytes, Location};
+use dagsan_core::{AccessKind, Bytes};
 
 use crate::layout::{self, SEEN, WRITTEN};
 use crate::log;
@@ -15,26 +15,66 @@ use crate::state::{ACTIVE, is_owner};
 /// Records an access to `len` bytes by the caller of the function that this is inlined into.
 #[inline(always)]
 pub fn record(start: usize, len: usize, kind: AccessKind) {
-    if ACTIVE.get() && len != 0 && is_owner() {
-        record_from(start, len, kind, start::frame());
+    if ACTIVE.get() && len != 0 && is_owner() && !is_known(start, len, kind) {
+        record_from(start, len, 1, 0, kind, start::frame());
     }
 }
 
-#[inline(never)]
-fn record_from(start: usize, len: usize, kind: AccessKind, frame: usize) {
-    let Ok(bytes) = Bytes::new(start as u64, len as u64) else { return };
-    let table = match kind {
+/// Records `count` pieces of `width` bytes, each `stride` behind the one before.
+#[inline(always)]
+fn record_strided(start: usize, stride: usize, count: usize, width: usize, kind: AccessKind) {
+    if !ACTIVE.get() || width == 0 || !is_owner() {
+        return;
+    }
+    let piece = |number: usize| start.wrapping_add(stride.wrapping_mul(number));
+    let new = (0..count).find(|&number| !is_known(piece(number), width, kind));
+    if let Some(new) = new {
+        record_from(piece(new), width, count - new, stride, kind, start::frame());
+    }
+}
+
+/// The table of a kind of access.
+#[inline(always)]
+fn table(kind: AccessKind) -> usize {
+    match kind {
         AccessKind::Read => SEEN,
         AccessKind::Write => WRITTEN,
-    };
-    let mut origin = None;
+    }
+}
+
+/// Does the strand know all of these bytes, of which there are some?
+#[inline(always)]
+fn is_known(start: usize, len: usize, kind: AccessKind) -> bool {
+    let last = start.wrapping_add(len - 1);
+    let [mut line, last_line] = [start, last].map(|address| (address >> layout::LINE_SHIFT) as u64);
+    // SAFETY: this thread owns the session, and so the tables, which cover all addresses of the program.
+    let known = |line: u64| unsafe { *layout::mask(table(kind), line) };
+    let (after, before) = (u64::MAX << (start & 63), u64::MAX >> (!last & 63));
+    if line == last_line {
+        return !known(line) & after & before == 0;
+    }
+    if !known(line) & after != 0 || !known(last_line) & before != 0 {
+        return false;
+    }
+    line += 1;
+    while line < last_line {
+        if known(line) != u64::MAX {
+            return false;
+        }
+        line += 1;
+    }
+    true
+}
+
+/// Records pieces that are not all known.
+#[inline(never)]
+fn record_from(start: usize, len: usize, count: usize, stride: usize, kind: AccessKind, frame: usize) {
     session::with(|session| {
-        for (line, mask) in bytes.lines() {
-            // SAFETY: this thread owns the session, and so the tables.
-            if unsafe { *layout::mask(table, line) } & mask != mask {
-                let origin = *origin.get_or_insert_with(|| session.origin_of_call(frame));
-                log::record(session, Location { line, mask }, kind, origin);
-            }
+        let origin = session.origin_of_call(frame);
+        for number in 0..count {
+            let piece = start.wrapping_add(stride.wrapping_mul(number));
+            let Ok(bytes) = Bytes::new(piece as u64, len as u64) else { return };
+            log::record_bytes(session, bytes, kind, origin);
         }
     });
 }
@@ -51,6 +91,20 @@ pub extern "C" fn __tsan_read_range(address: usize, size: usize) {
 #[inline(never)]
 pub extern "C" fn __tsan_write_range(address: usize, size: usize) {
     record(address, size, AccessKind::Write);
+}
+
+/// Reads of `count` pieces of `width` bytes, each `stride` bytes behind the one before.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn __dagsan_read_strided(start: usize, stride: usize, count: usize, width: usize) {
+    record_strided(start, stride, count, width, AccessKind::Read);
+}
+
+/// Writes of `count` pieces of `width` bytes, each `stride` bytes behind the one before.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn __dagsan_write_strided(start: usize, stride: usize, count: usize, width: usize) {
+    record_strided(start, stride, count, width, AccessKind::Write);
 }
 
 /// Copies, and records both sides.

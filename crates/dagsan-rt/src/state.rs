@@ -57,7 +57,8 @@ impl Thread {
     }
 }
 
-/// Can anything be parallel to what runs now? If not, accesses are not recorded.
+/// Can anything be parallel to what runs now? If not, accesses are not recorded. The code of `dagsan-pass` reads it, as a byte.
+#[unsafe(export_name = "__dagsan_active")]
 pub static ACTIVE: Flag = Flag::new();
 
 /// The thread that runs the tasks.

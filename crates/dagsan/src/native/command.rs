@@ -118,7 +118,7 @@ impl Build {
         forget_other_flags(&self.directory, &session.runtime)?;
         findings::prepare(&session)?;
         let mut command = cargo();
-        for setting in self.settings(action)? {
+        for setting in self.settings(action, session.runtime.pass.is_some())? {
             command.arg("--config").arg(setting);
         }
         command.arg(action.name());
@@ -138,15 +138,15 @@ impl Build {
         Ok(if raced { Code::Race.number() } else { program_code(status) })
     }
 
-    /// Settings of cargo that are ours.
-    fn settings(&self, action: Action) -> Result<Vec<String>> {
+    /// Settings of cargo that are ours. With our pass, hooks are in line however the program is linked.
+    fn settings(&self, action: Action, with_pass: bool) -> Result<Vec<String>> {
         let executable = env::current_exe().context("cannot tell where cargo-dagsan is")?;
         let executable =
             executable.to_str().context("cargo-dagsan is in a directory whose name is not UTF-8")?;
         // A string in JSON is one in TOML too.
         let runner = serde_json::to_string(&[executable, RUNNER])?;
         let mut settings = vec![format!("target.{TARGET}.runner={runner}")];
-        if let Some(profile) = self.passed.optimised_profile(action) {
+        if let Some(profile) = self.passed.optimised_profile(action).filter(|_| !with_pass) {
             let profile = serde_json::to_string(profile)?;
             // The hooks are inlined then.
             settings.push(format!("profile.{profile}.lto='fat'"));
@@ -210,7 +210,9 @@ fn forget_other_flags(directory: &Path, runtime: &Runtime) -> Result<()> {
         None => 0,
     };
     let flags = wrapper::flags(runtime.pass.is_some());
-    let flags = format!("{flags}\nrayon {:x}\npass {pass:x}", rayon::digest(&runtime.rayon)?);
+    let eliminations = env::var(pass::ELIMINATIONS).unwrap_or_default();
+    let rayon = rayon::digest(&runtime.rayon)?;
+    let flags = format!("{flags}\nrayon {rayon:x}\npass {pass:x} {eliminations}");
     if fs::read_to_string(&stamp).is_ok_and(|known| known == flags) {
         return Ok(());
     }

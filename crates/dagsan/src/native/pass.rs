@@ -20,6 +20,8 @@ use crate::native::wrapper;
 
 /// The variable that switches it off.
 const VARIABLE: &str = "DAGSAN_PASS";
+/// The variable that the pass reads: which marks it leaves out.
+pub const ELIMINATIONS: &str = "DAGSAN_ELIM";
 /// The variable of the dynamic linker.
 const PRELOAD: &str = "LD_PRELOAD";
 const LIBRARY: &str = "libdagsan_pass.so";
@@ -27,7 +29,7 @@ const LIBRARY: &str = "libdagsan_pass.so";
 /// Reads three bytes, which ThreadSanitizer's pass has no hook for.
 const PROBE: &str = "#[inline(never)] pub fn three(bytes: &[u8; 3]) -> [u8; 3] { *bytes }\n";
 /// The hook that it has then.
-const HOOK: &[u8] = b"__tsan_read_range";
+const HOOK: &[u8] = b"__dagsan_miss_read";
 
 /// Who puts hooks on accesses.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,0 +1,158 @@
+//! Marks in line: the fast path of a hook as instructions.
+//!
+//! ```text
+//!   head:   …                                          the instructions before the access
+//!           known = table[address >> 3] >> (address & 7)
+//!           if known has all bits: goto tail
+//!   cold:   if nothing can be parallel: goto tail
+//!   miss:   call the runtime, which keeps all registers but four
+//!   tail:   the access …
+//! ```
+//!
+//! LLVM's C interface cannot split a block, so the block keeps its end and becomes the tail, and what comes before the access moves
+//! to a new one: its predecessors are led there, and the phis of its successors stay as they are.
+
+use crate::emit::Emitter;
+use crate::llvm::{Block, Value};
+use crate::model::Kind;
+
+#[path = "../../dagsan-rt/src/tables.rs"]
+mod tables;
+
+/// The tables of the runtime: bytes that the strand has seen, and has written.
+const TABLES: [usize; 2] = [tables::SEEN, tables::WRITTEN];
+
+/// What is asked of a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Question {
+    /// How many bits of the table are loaded.
+    pub bits: u32,
+    /// Are the bits of the access somewhere in them, and not at their start?
+    pub shifted: bool,
+}
+
+/// What to ask for bytes at an address that is so aligned; none if they are too many.
+pub fn question(bytes: u64, alignment: u64) -> Option<Question> {
+    let (bits, shifted) = match bytes {
+        1..=64 if alignment >= 8 => (bytes.next_power_of_two().max(8) as u32, false),
+        // In one entry of the table.
+        1 => (8, true),
+        2 | 4 if alignment >= bytes => (8, true),
+        // Up to seven bits more than the access has.
+        2..=9 => (16, true),
+        10..=25 => (32, true),
+        26..=57 => (64, true),
+        _ => return None,
+    };
+    Some(Question { bits, shifted })
+}
+
+impl Emitter {
+    /// A mark for bytes at a pointer, before an instruction. Whether there is a question for them has been asked.
+    pub fn in_line(&self, before: Value, kind: Kind, pointer: Value, bytes: u64, question: Question) {
+        let llvm = self.llvm;
+        let tail = llvm.block_of(before);
+        let head = self.split(tail, before);
+        let [cold, miss] = [(); 2].map(|()| llvm.insert_block(self.context, tail));
+
+        llvm.position_at_end(self.builder, head);
+        self.locate(before);
+        let address = llvm.to_integer(self.builder, pointer, self.word);
+        let mut known = self.entries(kind, address, question.bits);
+        if question.shifted {
+            known = llvm.extend(self.builder, known, self.word);
+            known = self.shifted(known, address);
+        }
+        let all = llvm.constant(llvm.type_of(known), u64::MAX >> (64 - bytes));
+        let known = llvm.and(self.builder, known, all);
+        let is_known = llvm.equal(self.builder, known, all);
+        self.usually(is_known, tail, cold);
+
+        llvm.position_at_end(self.builder, cold);
+        self.locate(before);
+        self.if_active(tail, miss);
+
+        llvm.position_at_end(self.builder, miss);
+        self.locate(before);
+        self.missed(kind, pointer, bytes);
+        llvm.jump(self.builder, tail);
+    }
+
+    /// Goes on to one of two blocks: can anything be parallel?
+    pub(crate) fn if_active(&self, no: Block, yes: Block) {
+        let llvm = self.llvm;
+        let byte = llvm.integer(self.context, 8);
+        let active = self.hidden_load(byte, self.active());
+        let idle = llvm.equal(self.builder, active, llvm.constant(byte, 0));
+        llvm.branch(self.builder, idle, no, yes);
+    }
+
+    /// So many bits of a table, from the entry of an address on.
+    pub(crate) fn entries(&self, kind: Kind, address: Value, bits: u32) -> Value {
+        let llvm = self.llvm;
+        let entry = llvm.shift_right(self.builder, address, self.word(3));
+        let entry = llvm.add(self.builder, entry, self.word(TABLES[kind as usize] as u64));
+        let entry = llvm.to_pointer(self.builder, entry, self.pointer);
+        self.hidden_load(llvm.integer(self.context, bits), entry)
+    }
+
+    /// A word of entries from the bit of the address on.
+    pub(crate) fn shifted(&self, entries: Value, address: Value) -> Value {
+        let by = self.llvm.and(self.builder, address, self.word(7));
+        self.llvm.shift_right(self.builder, entries, by)
+    }
+
+    /// Moves what stands before an instruction to a block of its own, which takes the place of the first part.
+    pub(crate) fn split(&self, block: Block, at: Value) -> Block {
+        let llvm = self.llvm;
+        let head = llvm.insert_block(self.context, block);
+        llvm.position_at_end(self.builder, head);
+        // What is moved keeps its place in the source.
+        llvm.set_builder_location(self.builder, None);
+        while let Some(first) = llvm.first_instruction(block).filter(|&first| first != at) {
+            llvm.remove(first);
+            llvm.insert(self.builder, first);
+        }
+        // Without its end the block has no successors, whose phis would be changed with the rest.
+        if let Some(end) = llvm.terminator(block) {
+            llvm.remove(end);
+            llvm.replace_all_uses(llvm.block_as_value(block), llvm.block_as_value(head));
+            llvm.position_at_end(self.builder, block);
+            llvm.insert(self.builder, end);
+        }
+        head
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every access finds all of its bits in what is loaded.
+    #[test]
+    fn what_is_loaded_has_all_bits_of_the_access() {
+        for bytes in 1..=64u64 {
+            for alignment in [1, 2, 4, 8, 16, 32] {
+                let Some(question) = question(bytes, alignment) else {
+                    assert!(bytes > 57, "{bytes}");
+                    continue;
+                };
+                for address in (0..64u64).filter(|address| address % alignment == 0) {
+                    let first = if question.shifted { address & 7 } else { 0 };
+                    assert_eq!(first, address & 7, "{bytes} bytes at {address}");
+                    assert!(first + bytes <= u64::from(question.bits), "{bytes} bytes at {address}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn aligned_words_need_no_shift() {
+        assert_eq!(question(8, 8), Some(Question { bits: 8, shifted: false }));
+        assert_eq!(question(16, 8), Some(Question { bits: 16, shifted: false }));
+        assert_eq!(question(24, 8), Some(Question { bits: 32, shifted: false }));
+        assert_eq!(question(4, 4), Some(Question { bits: 8, shifted: true }));
+        assert_eq!(question(4, 2), Some(Question { bits: 16, shifted: true }));
+        assert_eq!(question(64, 4), None);
+    }
+}

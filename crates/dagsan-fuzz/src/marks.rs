@@ -25,6 +25,8 @@ mod interpret;
 mod loops;
 mod memory;
 mod shrink;
+#[cfg(test)]
+mod tests;
 mod write;
 
 pub use ast::{ARENA, Function, Input};

@@ -29,7 +29,8 @@ pub struct Args {
     /// How many functions go into one build
     #[arg(long, default_value_t = 800)]
     batch: u64,
-    /// How the functions are built: `release`, `dev`, or `fat` for release with fat link-time optimisation
+    /// How the functions are built: `release`, `dev`, `fat` for release with fat link-time optimisation, or `tuned` for
+    /// development with optimisation
     #[arg(long, default_value = "release")]
     profile: Profile,
     /// Which eliminations the pass makes (`DAGSAN_ELIM`)

@@ -36,19 +36,18 @@ pub fn initial_memory(input: &Input, base: u64) -> Vec<u8> {
     memory
 }
 
-/// Writes the crate, which runs its tasks with the dagsan-task at `task`. Files that would be the same are left alone; if the
-/// note is another, the crate is compiled anew.
+/// Writes the crate, which runs its tasks with the dagsan-task at `task`. `profiles` goes into its
+/// manifest. Files that would be the same are left alone; if the note is another, the crate is compiled anew.
 pub fn write_batch(
     directory: &Path,
     task: &Path,
-    lto: &str,
+    profiles: &str,
     note: &str,
     functions: &[Function],
 ) -> io::Result<()> {
     let manifest = format!(
         "[package]\nname = \"marks\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n\
-         [dependencies]\ndagsan-task = {{ path = {:?} }}\n\n[workspace]\n\n[profile.release]\nlto = {lto}\n\n\
-         [profile.dev]\nincremental = false\ndebug = false\n",
+         [dependencies]\ndagsan-task = {{ path = {:?} }}\n\n[workspace]\n\n{profiles}",
         task.display().to_string(),
     );
     let mut modules = vec![format!("//! Functions of this batch.\n\n{USES}"); MODULES];

@@ -35,6 +35,9 @@ const TYPES: [Ty; 18] = [
 /// Those that are compared as bytes.
 const COMPARED: [Ty; 4] = [Ty::U8, Ty::U16, Ty::U32, Ty::U64];
 
+/// Those that vectors are made of.
+const SIMPLE: [Ty; 5] = [Ty::U8, Ty::U16, Ty::U32, Ty::U64, Ty::F32];
+
 /// The function of a seed; for AVX2 only if the processor has that.
 pub fn generate(seed: u64, avx2: bool) -> Function {
     let mut rng = Rng::with_seed(seed);
@@ -99,7 +102,7 @@ impl<'r> Generator<'r> {
         let mut pointer = || 256 + self.rng.usize(..1024 / align) * align;
         let pointers = [pointer(), pointer(), pointer()];
         let stored = std::array::from_fn(|_| pointer());
-        let (few, many) = (self.rng.usize(1..=8), self.rng.usize(1..=40));
+        let (few, many) = (self.rng.usize(1..=40), self.rng.usize(1..=40));
         let mut number = || if self.rng.bool() { self.rng.usize(..=few) } else { self.rng.usize(..=many) };
         let numbers = [number(), number(), number()];
         let input =
@@ -132,6 +135,7 @@ impl<'r> Generator<'r> {
             return into.push(Stmt::Fail { cond, called });
         }
         let stmt = match self.rng.u8(..100) {
+            0..8 if depth < 3 => self.kernel(),
             0..30 if depth < 3 => self.a_loop(depth),
             0..42 => self.read(),
             42..58 => self.write(),
@@ -401,6 +405,47 @@ impl<'r> Generator<'r> {
         }
     }
 
+    /// What the compiler uses vectors for: little, without order, with steps.
+    fn simple_body(&mut self) -> Vec<Stmt> {
+        let base = if self.chance(70) { Base::Argument(self.rng.usize(..3)) } else { self.base() };
+        let ty = SIMPLE[self.rng.usize(..SIMPLE.len())];
+        let how = if ty.align() > self.align { How::Unaligned } else { How::Deref };
+        let mut index = match self.vars.last() {
+            Some(&var) if !matches!(base, Base::Walker(_)) => {
+                Expr::Mul(Box::new(Expr::Var(var)), self.rng.usize(1..5))
+            }
+            _ => Expr::Const(0),
+        };
+        let mut body = Vec::new();
+        for _ in 0..self.rng.usize(1..=3) {
+            let place =
+                Place { base: base.clone(), ty, index: index.clone(), in_bytes: false, how: how.clone() };
+            let stmt = match self.rng.u8(..4) {
+                0 => Stmt::Write { place, value: Value::Of(self.index_of_vars()) },
+                1 => Stmt::If {
+                    cond: self.cond(),
+                    then: vec![Stmt::Read { place, fold: Fold::Sum(1), passed: false }],
+                    other: Vec::new(),
+                },
+                _ => Stmt::Read { place, fold: Fold::Sum(1), passed: false },
+            };
+            body.push(stmt);
+            index = add(index, Expr::Const(1));
+        }
+        body
+    }
+
+    /// A loop of which nothing keeps the compiler from using vectors.
+    fn kernel(&mut self) -> Stmt {
+        let var = self.next;
+        self.next += 1;
+        self.vars.push(var);
+        let body = self.simple_body();
+        self.vars.pop();
+        let (from, to) = (Expr::Const(0), Expr::Number(self.rng.usize(..3)));
+        Stmt::Loop { kind: Loop::For { var, from, to, step: 1, reversed: false, inclusive: false }, body }
+    }
+
     fn a_loop(&mut self, depth: usize) -> Stmt {
         let number = self.next;
         self.next += 1;
@@ -449,8 +494,14 @@ impl<'r> Generator<'r> {
         self.vars.extend(has_var.then_some(number));
         self.walkers.extend(walks);
         self.in_loop = true;
-        let length = if has_body { self.rng.usize(1..=3) } else { 0 };
-        let body = self.block(length, depth + 1);
+        let body = match has_body {
+            true if self.chance(35) => self.simple_body(),
+            true => {
+                let length = self.rng.usize(1..=3);
+                self.block(length, depth + 1)
+            }
+            false => Vec::new(),
+        };
         self.vars.truncate(vars);
         self.walkers.truncate(walkers);
         self.in_loop = in_loop;

@@ -18,7 +18,34 @@ use crate::bench::native::{cargo_dagsan, succeed, target_directory};
 pub enum Profile {
     Release,
     Dev,
+    /// Release with fat link-time optimisation.
     Fat,
+    /// For development, and optimised: without link-time optimisation, which would come after the pass, the pass sees loops
+    /// that are vectorised.
+    Tuned,
+}
+
+impl Profile {
+    const ALL: [Profile; 4] = [Profile::Release, Profile::Dev, Profile::Fat, Profile::Tuned];
+
+    /// Is it one of cargo's profile `release`?
+    fn is_release(self) -> bool {
+        matches!(self, Profile::Release | Profile::Fat)
+    }
+
+    /// For the manifest.
+    fn settings(self) -> &'static str {
+        match self {
+            Profile::Dev => "[profile.dev]\nincremental = false\ndebug = false\n",
+            Profile::Release => "",
+            Profile::Fat => "[profile.release]\nlto = \"fat\"\n",
+            // Checks would keep loops from being vectorised.
+            Profile::Tuned => {
+                "[profile.dev]\nopt-level = 3\nlto = \"off\"\noverflow-checks = false\n\
+                 debug-assertions = false\nincremental = false\ndebug = false\n"
+            }
+        }
+    }
 }
 
 impl fmt::Display for Profile {
@@ -27,6 +54,7 @@ impl fmt::Display for Profile {
             Profile::Release => "release",
             Profile::Dev => "dev",
             Profile::Fat => "fat",
+            Profile::Tuned => "tuned",
         })
     }
 }
@@ -35,9 +63,11 @@ impl FromStr for Profile {
     type Err = anyhow::Error;
 
     fn from_str(name: &str) -> Result<Profile> {
-        let all = [Profile::Release, Profile::Dev, Profile::Fat];
-        let found = all.into_iter().find(|profile| profile.to_string() == name);
-        found.ok_or_else(|| anyhow!("no profile is called `{name}`; there are: release, dev, fat"))
+        let found = Profile::ALL.into_iter().find(|profile| profile.to_string() == name);
+        found.ok_or_else(|| {
+            let all = Profile::ALL.map(|profile| profile.to_string()).join(", ");
+            anyhow!("no profile is called `{name}`; there are: {all}")
+        })
     }
 }
 
@@ -74,10 +104,15 @@ impl Builder {
 
     fn build(&self, functions: &[Function]) -> Result<PathBuf> {
         let source = self.directory.join("batch");
-        let lto = if self.profile == Profile::Fat { "\"fat\"" } else { "false" };
         let note = format!("Eliminations: {}.", self.elim.as_deref().unwrap_or("as usual"));
-        write_batch(&source, &self.root.join("crates").join("dagsan-task"), lto, &note, functions)
-            .with_context(|| format!("cannot write {}", source.display()))?;
+        write_batch(
+            &source,
+            &self.root.join("crates").join("dagsan-task"),
+            self.profile.settings(),
+            &note,
+            functions,
+        )
+        .with_context(|| format!("cannot write {}", source.display()))?;
         // The dependencies of dagsan-task, as another program has them.
         let lock = source.join("Cargo.lock");
         if !lock.exists() {
@@ -92,11 +127,11 @@ impl Builder {
             Some(list) => command.env("DAGSAN_ELIM", list),
             None => command.env_remove("DAGSAN_ELIM"),
         };
-        if self.profile != Profile::Dev {
+        if self.profile.is_release() {
             command.arg("--release");
         }
         succeed(&mut command)?;
-        let profile = if self.profile == Profile::Dev { "debug" } else { "release" };
+        let profile = if self.profile.is_release() { "release" } else { "debug" };
         let program = target.join("dagsan/x86_64-unknown-linux-gnu").join(profile).join("marks");
         ensure!(program.exists(), "{} was not built", program.display());
         Ok(program)

@@ -13,13 +13,24 @@ pub struct Found {
     memory: Vec<u8>,
 }
 
+/// What is done to a byte: is it seen, and is it written?
+type Done = (bool, bool);
+
 /// How a function fails.
 #[derive(Debug)]
 pub enum Failure {
-    /// Bytes that are touched, and as what, expected and found; at which time of showing.
-    Bytes { time: usize, bytes: Vec<(usize, (bool, bool), (bool, bool))> },
+    /// Bytes of which something else is found than expected; at which time of showing.
+    Bytes { time: usize, bytes: Vec<Byte> },
     /// It does something else than the reference.
     Otherwise(String),
+}
+
+/// A byte by its offset, what is expected of it, and what was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Byte {
+    at: usize,
+    expected: Done,
+    found: Done,
 }
 
 impl Failure {
@@ -27,7 +38,7 @@ impl Failure {
     pub fn is_like(&self, other: &Failure) -> bool {
         let kind = |failure: &Failure| match failure {
             Failure::Bytes { bytes, .. } => {
-                bytes.first().map(|(_, expected, found)| (expected.0 > found.0, expected.1 > found.1))
+                bytes.first().map(|byte| (byte.expected.0 && !byte.found.0, byte.expected.1 && !byte.found.1))
             }
             Failure::Otherwise(_) => None,
         };
@@ -86,8 +97,8 @@ pub fn compare(expected: &Expected, found: &Found) -> Option<Failure> {
     }
     for (time, (expected, found)) in expected.shown.iter().zip(&found.shown).enumerate() {
         let expected = expected.expected(found);
-        let of = |byte| (byte, expected.of(byte), found.of(byte));
-        let bytes: Vec<_> = (0..ARENA).map(of).filter(|(_, expected, found)| expected != found).collect();
+        let of = |at| Byte { at, expected: expected.of(at), found: found.of(at) };
+        let bytes: Vec<_> = (0..ARENA).map(of).filter(|byte| byte.expected != byte.found).collect();
         if !bytes.is_empty() {
             return Some(Failure::Bytes { time, bytes });
         }
@@ -95,7 +106,7 @@ pub fn compare(expected: &Expected, found: &Found) -> Option<Failure> {
     None
 }
 
-fn touched((seen, written): (bool, bool)) -> &'static str {
+fn touched((seen, written): Done) -> &'static str {
     match (seen, written) {
         (false, false) => "not touched",
         (true, false) => "read",
@@ -111,17 +122,13 @@ impl fmt::Display for Failure {
                 write!(f, "when it shows what is touched, time {time}:")?;
                 // Neighbours that differ in the same way are one line.
                 let mut rest = &bytes[..];
-                while let Some(&(first, expected, found)) = rest.first() {
-                    let is_next = |(number, entry): (usize, &(usize, _, _))| {
-                        *entry == (first + number, expected, found)
-                    };
-                    let length = rest.iter().enumerate().take_while(|&entry| is_next(entry)).count();
-                    let (expected, found) = (touched(expected), touched(found));
-                    write!(
-                        f,
-                        "\n  bytes {first} to {}: expected {expected}, found {found}",
-                        first + length - 1
-                    )?;
+                while let Some(&first) = rest.first() {
+                    let is_next =
+                        |&(number, byte): &(usize, &Byte)| *byte == Byte { at: first.at + number, ..first };
+                    let length = rest.iter().enumerate().take_while(is_next).count();
+                    let (expected, found) = (touched(first.expected), touched(first.found));
+                    let last = first.at + length - 1;
+                    write!(f, "\n  bytes {} to {last}: expected {expected}, found {found}", first.at)?;
                     rest = &rest[length..];
                 }
                 Ok(())

@@ -1,0 +1,122 @@
+//! The reference on functions that can be judged by eye, and the generator's breadth.
+
+use super::ast::{Base, Expr, Fold, Function, How, Input, Loop, Place, Stmt, Ty, Value};
+use super::{BASE, Expected, Refused, generate, interpret, smaller, write};
+
+fn function(body: Vec<Stmt>) -> Function {
+    let input = Input { seed: 1, pointers: [256, 512, 768], stored: [256; 8], numbers: [5, 0, 2], flags: 0 };
+    Function { seed: 0, input, hash_outside: false, wide: false, locals: Vec::new(), body }
+}
+
+fn place(ty: Ty, index: Expr) -> Place {
+    Place { base: Base::Argument(0), ty, index, in_bytes: false, how: How::Deref }
+}
+
+fn read(ty: Ty, index: Expr) -> Stmt {
+    Stmt::Read { place: place(ty, index), fold: Fold::Chain, passed: false }
+}
+
+fn expected(body: Vec<Stmt>) -> Expected {
+    interpret(&function(body), BASE).expect("it does nothing wrong")
+}
+
+/// The bytes behind the first pointer that are touched at the last time of showing: `r`, `w`, or `.`.
+fn last(expected: &Expected) -> String {
+    let shown = expected.shown.last().expect("the end is shown");
+    // What is there if nothing has ended the strand.
+    let touched = shown.expected(&super::Touched { seen: [0xff; 256], written: [0; 256] });
+    let letter = |at| match touched.of(at) {
+        (false, _) => '.',
+        (true, false) => 'r',
+        (true, true) => 'w',
+    };
+    (256..272).map(letter).collect()
+}
+
+#[test]
+fn a_loop_with_steps_touches_what_it_says() {
+    let kind = Loop::For {
+        var: 0,
+        from: Expr::Const(0),
+        to: Expr::Number(0),
+        step: 2,
+        reversed: false,
+        inclusive: false,
+    };
+    let all = expected(vec![Stmt::Loop { kind, body: vec![read(Ty::U16, Expr::Var(0))] }]);
+    assert_eq!(last(&all), "rr..rr..rr......");
+}
+
+#[test]
+fn after_an_event_the_set_begins_anew() {
+    let write = Stmt::Write { place: place(Ty::Bytes(3), Expr::Const(1)), value: Value::Hash(7) };
+    let before = vec![write.clone(), read(Ty::U8, Expr::Const(0))];
+    assert_eq!(last(&expected(before.clone())), "r..www..........");
+    let after = [before, vec![Stmt::Show, Stmt::Event, read(Ty::U8, Expr::Const(3))]].concat();
+    let all = expected(after);
+    assert_eq!((last(&all).as_str(), all.shown.len()), ("...r............", 2));
+}
+
+#[test]
+fn what_is_not_defined_is_refused() {
+    let refused = |stmt| interpret(&function(vec![stmt]), BASE).err();
+    assert_eq!(refused(read(Ty::U64, Expr::Const(300))), Some(Refused::Outside));
+    let below = Expr::Sub(Box::new(Expr::Number(1)), Box::new(Expr::Const(1)));
+    assert_eq!(refused(read(Ty::U8, below)), Some(Refused::Overflow));
+    let mut checked = place(Ty::U8, Expr::Const(5));
+    checked.how = How::Checked(Box::new(Expr::Number(0)));
+    let stmt = Stmt::Read { place: checked, fold: Fold::Chain, passed: false };
+    assert_eq!(refused(stmt.clone()), Some(Refused::HashLost));
+    let outside = Function { hash_outside: true, ..function(vec![stmt]) };
+    assert!(interpret(&outside, BASE).is_ok_and(|all| all.panics));
+}
+
+#[test]
+fn functions_have_all_that_there_is_and_can_be_made_smaller() {
+    let all: Vec<Function> = (0..1500).map(|seed| generate(seed, true)).collect();
+    let text: String = all.iter().map(|function| write(function, "f")).collect();
+    for part in [
+        "read_volatile",
+        "read_unaligned",
+        "slice::<[u8; 3]>",
+        "pass(",
+        ".rev()).step_by(",
+        "while v",
+        "as u8",
+        "while w",
+        ".zip(",
+        ".chunks_exact(",
+        ".windows(",
+        ".position(",
+        "copy_within",
+        ".reverse()",
+        ".fill(",
+        "swap_nonoverlapping",
+        "cmp(",
+        "masked_load",
+        "scatter",
+        "avx_store",
+        "break",
+        "continue",
+        "return",
+        "fail(",
+        "fail_if(",
+        "opaque_with(",
+        "event(t)",
+        "in_task(",
+        "fetch_add",
+        "V64",
+        "(*l0.0",
+        "sum_recursive",
+        "as *mut u8",
+        "target_feature",
+        ").b",
+    ] {
+        assert!(text.contains(part), "{part}");
+    }
+    let panics = all.iter().filter(|function| interpret(function, BASE).is_ok_and(|all| all.panics)).count();
+    assert!(panics > 50, "{panics}");
+    for function in &all[..100] {
+        assert!(smaller(function).iter().all(|small| small.size() < function.size()));
+    }
+}

@@ -49,10 +49,7 @@ impl<'a> Addresses<'a> {
     /// The sum that a value is, if it is one.
     fn sum(&mut self, value: Value, depth: u32) -> Option<Sum> {
         let llvm = self.llvm;
-        let operation = match llvm.as_instruction(value) {
-            Some(instruction) => llvm.opcode(instruction),
-            None => llvm.constant_opcode(llvm.as_constant_expression(value)?),
-        };
+        let operation = llvm.operation(value)?;
         let operand = |index| llvm.operand(value, index).filter(|&operand| self.is_word(operand));
         let constant =
             |index| Some(llvm.integer_value(llvm.as_constant_integer(llvm.operand(value, index)?)?));

@@ -19,6 +19,7 @@
 //! executed, the program says so itself (`__dagsan_unseen`).
 
 mod addresses;
+mod bytes;
 mod cover;
 mod elim;
 mod emit;
@@ -36,6 +37,7 @@ mod pointers;
 mod preload;
 mod read;
 mod rise;
+mod sharing;
 mod sink;
 mod sum;
 

@@ -83,6 +83,7 @@ macro_rules! interface {
 
             $(
                 #[inline]
+                #[allow(clippy::too_many_arguments, reason = "as many as LLVM's function has")]
                 pub fn $method(&self, $($argument: $T),*) $(-> $R)? {
                     // SAFETY: the function was found in LLVM. Handles come from it, and are used by the thread that compiles
                     // their module, while it does; pointers are those of slices and texts of the caller's.
@@ -320,6 +321,19 @@ impl Llvm {
         let mut length = 0;
         let text = self.raw_assembly(assembly, &raw mut length);
         copied(text, length)
+    }
+
+    /// The opcode of an instruction, or of the constant that one would compute.
+    pub fn operation(&self, value: Value) -> Option<u32> {
+        match self.as_instruction(value) {
+            Some(instruction) => Some(self.opcode(instruction)),
+            None => self.as_constant_expression(value).map(|constant| self.constant_opcode(constant)),
+        }
+    }
+
+    /// Who uses a value.
+    pub fn users(&self, value: Value) -> impl Iterator<Item = Value> {
+        std::iter::successors(self.first_use(value), |&at| self.next_use(at)).map(|at| self.user(at))
     }
 
     /// The number of an attribute; 0 if this LLVM does not have it.

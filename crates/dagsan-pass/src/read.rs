@@ -4,13 +4,14 @@ use std::collections::HashMap;
 use std::iter::successors;
 
 use crate::addresses::Addresses;
+use crate::bytes;
 use crate::intrinsics::{Form, Intrinsic, Mask, Memory, Size, intrinsic};
 use crate::llvm::{
     Attribute, Block, Llvm, OF_FUNCTION, Type, Value, comparison, opcode, ordering, type_kind,
 };
 use crate::model::{self, Condition, Equal, Kind, Step};
 use crate::places::Places;
-use crate::pointers::{self, Fate, Source};
+use crate::sharing::Sharing;
 use crate::sum::Sum;
 
 /// What an access of the model is: its marks have the same numbers.
@@ -135,17 +136,14 @@ pub fn read(llvm: &Llvm, function: Value, local: bool) -> Found {
         llvm,
         layout,
         plain: has("sanitize_thread"),
-        local,
         nosanitize: llvm.metadata_kind(context, "nosanitize"),
         invariant: llvm.metadata_kind(context, "invariant.load"),
         memory: llvm.attribute_kind("memory"),
         nounwind: llvm.attribute_kind("nounwind"),
         byval: llvm.attribute_kind("byval"),
-        nocapture: llvm.attribute_kind("nocapture"),
-        captures: llvm.attribute_kind("captures"),
         addresses: Addresses::new(llvm, layout, &numbers),
         places: Places::default(),
-        escaping: HashMap::new(),
+        sharing: Sharing::new(llvm, local),
         found: Found::default(),
     };
     for &block in &blocks {
@@ -168,18 +166,14 @@ struct Reader<'a> {
     layout: crate::llvm::Layout,
     /// Are plain accesses to be seen? Atomic ones are in any case.
     plain: bool,
-    local: bool,
     nosanitize: u32,
     invariant: u32,
     memory: u32,
     nounwind: u32,
     byval: u32,
-    nocapture: u32,
-    captures: u32,
     addresses: Addresses<'a>,
     places: Places,
-    /// Local variables: may others know their addresses?
-    escaping: HashMap<Value, bool>,
+    sharing: Sharing<'a>,
     found: Found,
 }
 
@@ -230,10 +224,14 @@ impl Reader<'_> {
 
     fn load(&mut self, at: Value) {
         let Some(pointer) = self.llvm.operand(at, 0).filter(|_| self.plain) else { return };
-        let is_constant = self.llvm.metadata(at, self.invariant).is_some() || self.is_constant(pointer);
+        let is_constant =
+            self.llvm.metadata(at, self.invariant).is_some() || self.sharing.is_constant(pointer);
         self.found.plain.push(at);
-        if !is_constant && !self.is_unshared(pointer) {
-            self.simple(at, Kind::Read, pointer, self.llvm.type_of(at));
+        if !is_constant && !self.sharing.is_unshared(pointer) {
+            let alignment = self.llvm.alignment(at).into();
+            for (offset, bytes) in bytes::of_load(self.llvm, self.layout, at) {
+                self.mark(at, Kind::Read, pointer, offset, bytes, alignment);
+            }
         }
     }
 
@@ -245,22 +243,15 @@ impl Reader<'_> {
             return;
         }
         self.found.plain.push(at);
-        if !self.is_unshared(pointer) {
-            self.simple(at, Kind::Write, pointer, self.llvm.type_of(value));
+        if !self.sharing.is_unshared(pointer) {
+            let alignment = self.llvm.alignment(at).into();
+            self.marks(at, Kind::Write, pointer, self.llvm.type_of(value), alignment);
         }
-    }
-
-    /// An access to a value of a type.
-    fn simple(&mut self, instruction: Value, kind: Kind, pointer: Value, of: Type) {
-        let alignment = self.llvm.alignment(instruction);
-        self.marks(instruction, kind, pointer, of, alignment.into());
     }
 
     /// Marks for a value of a type at a pointer that is so aligned.
     fn marks(&mut self, instruction: Value, kind: Kind, pointer: Value, of: Type, alignment: u64) {
-        let mut pieces = Vec::new();
-        self.pieces(of, 0, &mut pieces);
-        for (offset, bytes) in pieces {
+        for (offset, bytes) in bytes::of_type(self.llvm, self.layout, of) {
             self.mark(instruction, kind, pointer, offset, bytes, alignment);
         }
     }
@@ -312,7 +303,7 @@ impl Reader<'_> {
     fn equality(&mut self, branch: Value, yes: usize, no: usize) -> Option<Equal> {
         let llvm = self.llvm;
         let condition =
-            llvm.operand(branch, 0).filter(|&asked| self.opcode(asked) == Some(opcode::COMPARE))?;
+            llvm.operand(branch, 0).filter(|&asked| llvm.operation(asked) == Some(opcode::COMPARE))?;
         let to = match llvm.comparison(condition) {
             comparison::EQUAL => yes,
             comparison::NOT_EQUAL => no,
@@ -321,31 +312,6 @@ impl Reader<'_> {
         let (left, right) = (llvm.operand(condition, 0)?, llvm.operand(condition, 1)?);
         let is_word = self.addresses.is_word(left) && self.addresses.is_word(right);
         is_word.then(|| Equal { to, left: self.addresses.of(left), right: self.addresses.of(right) })
-    }
-
-    /// The bytes of a type, without the holes in it; neighbours are one piece.
-    fn pieces(&self, of: Type, offset: u64, pieces: &mut Vec<(u64, u64)>) {
-        let llvm = self.llvm;
-        match llvm.type_kind(of) {
-            type_kind::STRUCTURE => {
-                for index in 0..llvm.structure_length(of) {
-                    let start = offset + llvm.element_offset(self.layout, of, index);
-                    self.pieces(llvm.structure_element(of, index), start, pieces);
-                }
-            }
-            type_kind::ARRAY => {
-                let element = llvm.element_type(of);
-                let size = llvm.allocated_size(self.layout, element);
-                for index in 0..llvm.array_length(of) {
-                    self.pieces(element, offset + index * size, pieces);
-                }
-            }
-            _ => match (llvm.store_size(self.layout, of), pieces.last_mut()) {
-                (0, _) => {}
-                (bytes, Some((start, length))) if *start + *length == offset => *length += bytes,
-                (bytes, _) => pieces.push((offset, bytes)),
-            },
-        }
     }
 
     fn call(&mut self, at: Value) {
@@ -469,8 +435,8 @@ impl Reader<'_> {
         for index in 0..self.llvm.arguments(at) {
             let attribute = self.llvm.call_attribute(at, index + 1, self.byval);
             if let (Some(attribute), Some(pointer)) = (attribute, self.llvm.operand(at, index))
-                && !self.is_unshared(pointer)
-                && !self.is_constant(pointer)
+                && !self.sharing.is_unshared(pointer)
+                && !self.sharing.is_constant(pointer)
             {
                 self.marks(at, Kind::Read, pointer, self.llvm.attribute_type(attribute), 1);
             }
@@ -508,111 +474,6 @@ impl Reader<'_> {
         let function = llvm.called(call).and_then(|called| llvm.as_function(called));
         let declared = function.and_then(|function| llvm.attribute_at(function, OF_FUNCTION, kind));
         llvm.call_attribute(call, OF_FUNCTION, kind).or(declared)
-    }
-
-    /// Is it in a constant? As ThreadSanitizer's pass has it, by the pointer or the array it is in.
-    fn is_constant(&self, pointer: Value) -> bool {
-        let llvm = self.llvm;
-        let base = match self.opcode(pointer) {
-            Some(opcode::GET_ELEMENT_POINTER) => llvm.operand(pointer, 0).unwrap_or(pointer),
-            _ => pointer,
-        };
-        llvm.as_global_variable(base).is_some_and(|global| llvm.is_constant_global(global) != 0)
-    }
-
-    /// Can nobody else have the address? Or is it one that means something else than memory of the program?
-    fn is_unshared(&mut self, pointer: Value) -> bool {
-        let llvm = self.llvm;
-        if llvm.pointer_address_space(llvm.type_of(pointer)) != 0 {
-            return true;
-        }
-        if !self.local {
-            return false;
-        }
-        let local = pointers::local(pointer, |value| self.source(value));
-        let Some(local) = local else { return false };
-        if let Some(&escapes) = self.escaping.get(&local) {
-            return !escapes;
-        }
-        let escapes = pointers::escapes(local, |value| self.fates(value));
-        self.escaping.insert(local, escapes);
-        !escapes
-    }
-
-    fn opcode(&self, value: Value) -> Option<u32> {
-        let llvm = self.llvm;
-        match llvm.as_instruction(value) {
-            Some(instruction) => Some(llvm.opcode(instruction)),
-            None => llvm.as_constant_expression(value).map(|constant| llvm.constant_opcode(constant)),
-        }
-    }
-
-    fn source(&self, value: Value) -> Source<Value> {
-        let all = |range: std::ops::Range<u32>| {
-            Source::Others(range.filter_map(|index| self.llvm.operand(value, index)).collect())
-        };
-        match self.opcode(value) {
-            Some(opcode::ALLOCA) => Source::Local,
-            Some(opcode::GET_ELEMENT_POINTER | opcode::BIT_CAST | opcode::ADDRESS_SPACE_CAST) => all(0..1),
-            Some(opcode::SELECT) => all(1..3),
-            Some(opcode::PHI) => all(0..self.llvm.operands(value).try_into().unwrap_or(0)),
-            _ => Source::Unknown,
-        }
-    }
-
-    fn fates(&self, value: Value) -> Vec<Fate<Value>> {
-        let mut fates = Vec::new();
-        let mut next = self.llvm.first_use(value);
-        while let Some(at) = next {
-            fates.push(self.fate(value, self.llvm.user(at)));
-            next = self.llvm.next_use(at);
-        }
-        fates
-    }
-
-    /// What a user does with a pointer.
-    fn fate(&self, value: Value, user: Value) -> Fate<Value> {
-        let llvm = self.llvm;
-        let is_operand = |index| llvm.operand(user, index) == Some(value);
-        match self.opcode(user) {
-            Some(opcode::LOAD | opcode::COMPARE) => Fate::Used,
-            Some(opcode::STORE) if !is_operand(0) => Fate::Used,
-            Some(opcode::READ_MODIFY_WRITE) if !is_operand(1) => Fate::Used,
-            Some(opcode::COMPARE_EXCHANGE) if !is_operand(1) && !is_operand(2) => Fate::Used,
-            Some(
-                opcode::GET_ELEMENT_POINTER
-                | opcode::BIT_CAST
-                | opcode::ADDRESS_SPACE_CAST
-                | opcode::SELECT
-                | opcode::PHI,
-            ) => Fate::Becomes(user),
-            Some(opcode::CALL | opcode::INVOKE) => {
-                let given = (0..llvm.arguments(user)).filter(|&index| is_operand(index));
-                if given.into_iter().all(|index| self.is_only_used(user, index)) {
-                    Fate::Used
-                } else {
-                    Fate::Kept
-                }
-            }
-            _ => Fate::Kept,
-        }
-    }
-
-    /// Does the call promise not to keep this argument?
-    fn is_only_used(&self, call: Value, index: u32) -> bool {
-        let llvm = self.llvm;
-        let function = llvm.called(call).and_then(|called| llvm.as_function(called));
-        let attribute = |kind: u32| {
-            if kind == 0 {
-                return None;
-            }
-            let declared = function.and_then(|function| llvm.attribute_at(function, index + 1, kind));
-            llvm.call_attribute(call, index + 1, kind).or(declared)
-        };
-        // `captures(none)`, which is `nocapture` in older versions.
-        attribute(self.byval).is_some()
-            || attribute(self.nocapture).is_some()
-            || attribute(self.captures).is_some_and(|attribute| llvm.attribute_value(attribute) == 0)
     }
 }
 

@@ -21,6 +21,9 @@ use crate::sum::Product;
 /// Beyond so many pairs of block and mark, only neighbours in a block are looked at.
 const LIMIT: usize = 1 << 26;
 
+/// So many marks that follow are looked at.
+const FOLLOWING: usize = 64;
+
 /// For each mark: is it superfluous?
 pub fn covered(function: &Function, flow: &Flow) -> Vec<bool> {
     let mut covered = vec![false; function.marks.len()];
@@ -84,6 +87,10 @@ fn before(function: &Function, flow: &Flow, covered: &mut [bool]) {
     if related.len() == count {
         return;
     }
+    for others in related.values_mut() {
+        others.sort_by_key(|&other| function.marks[other].at.constant);
+    }
+    let widest = function.marks.iter().map(|mark| mark.bytes).max().unwrap_or(0);
     // Marks with a value that the block computes.
     let mut renewed = vec![None; function.blocks.len()];
     for (number, mark) in function.marks.iter().enumerate() {
@@ -129,7 +136,7 @@ fn before(function: &Function, flow: &Flow, covered: &mut [bool]) {
             match *step {
                 Step::Mark(number) => {
                     let mark = &function.marks[number];
-                    let others = related[&mark.at.terms[..]].iter();
+                    let others = near(function, &related[&mark.at.terms[..]], mark, widest).iter();
                     let others = others.filter(|&&other| other != number && set.has(other));
                     covered[number] |= is_covered(mark, others.map(|&other| &function.marks[other]));
                     set.insert(number);
@@ -138,6 +145,15 @@ fn before(function: &Function, flow: &Flow, covered: &mut [bool]) {
             }
         }
     }
+}
+
+/// Of marks in the order of their constants, those that may have bytes of a mark.
+fn near<'a>(function: &Function, others: &'a [usize], mark: &Mark, widest: u64) -> &'a [usize] {
+    let (start, end) = range(mark);
+    let constant = |&other: &usize| i128::from(function.marks[other].at.constant);
+    let first = others.partition_point(|other| constant(other) + i128::from(widest) <= start);
+    let behind = others.partition_point(|other| constant(other) < end);
+    &others[first..behind.max(first)]
 }
 
 /// By what follows in the block.
@@ -155,7 +171,8 @@ fn after(function: &Function, steps: &[Step], covered: &mut [bool]) {
         let others = following.entry(&mark.at.terms).or_default();
         covered[number] = is_covered(mark, others.iter().copied());
         if !covered[number] {
-            others.push(mark);
+            others.truncate(FOLLOWING - 1);
+            others.insert(0, mark);
         }
     }
 }

@@ -1,19 +1,20 @@
-//! DagSan inside the compiler: a hook on every memory access.
+//! DagSan inside the compiler: a mark on every memory access.
 //!
-//! ThreadSanitizer's pass, which rustc runs over every function that is to be checked, has hooks for plain accesses of 1,
-//! 2, 4, 8 and 16 bytes, and no others. This library is preloaded into the compiler, where it takes the place of that
-//! pass's entry: it puts hooks on what the pass leaves out, and on all plain accesses, and then lets the pass do the rest,
-//! which are atomic operations and copies.
+//! ThreadSanitizer's pass, which rustc and clang run over every function that is to be checked, has hooks for plain accesses of
+//! 1, 2, 4, 8 and 16 bytes, and no others. This library is preloaded into the compiler, where it takes the place of that
+//! pass's entry: it marks all plain accesses, and what the pass leaves out, and then lets the pass do the rest, which are
+//! atomic operations and copies.
 //!
 //! ```text
-//!   rustc ──► ThreadSanitizerPass::run ══ here ══► read: what the function accesses ─► model ─► cover: marks that others make
-//!             (in libLLVM, through the                │                                        superfluous
-//!              dynamic linker)                        └► emit: calls of hooks, `!nosanitize` on what has them
-//!                                                              └► the original: atomics, memcpy
+//!   rustc ──► ThreadSanitizerPass::run ══ here ══► read ──► model ──► plan: cover, sink, merge
+//!             (in libLLVM, through the              │                   │
+//!              dynamic linker)                      └───────────────────┴► emit: marks in line, ranges behind loops, calls
+//!                                                                            └► the original: atomics, memcpy
 //! ```
 //!
 //! It works through LLVM's C interface, looked up in the compiler's own process (`llvm`), so it needs no headers, and is for
 //! all versions that have these functions. A compiler that has LLVM inside, instead of as a shared library, never calls it.
+//! What may be left out, and why, is in docs/pass.md.
 //!
 //! It cannot see what inline assembly does, nor intrinsics of the target that `intrinsics` does not know; where such are
 //! executed, the program says so itself (`__dagsan_unseen`).
@@ -27,7 +28,6 @@ mod exits;
 mod flow;
 mod inline;
 mod intrinsics;
-
 mod llvm;
 mod merge;
 mod model;

@@ -1,4 +1,5 @@
-//! The calls that the compiler inserts before plain accesses: `__tsan_read8(address)` and its kin.
+//! The calls that ThreadSanitizer's pass inserts before plain accesses: `__tsan_read8(address)` and its kin. DagSan's own
+//! pass writes the same in line instead, and calls `miss` itself.
 //!
 //! The fast path asks the running strand's access set whether it knows these bytes: a shift, a load and a comparison
 //! with a constant. Only what is new, and only while something can be parallel, goes on to `miss`.

@@ -15,8 +15,8 @@
 //! believed only if it lies in the stack that runs; code in between without frame pointers makes a stack shorter or
 //! skips a frame, and never leads astray.
 //!
-//! Where hooks are called, code is not optimised, and many frames of libraries may lie between an access and the code of
-//! the user. Where they are inlined, most of those frames are inlined too, and the caller is enough in most cases.
+//! In code that is not optimised (without the feature `inline-hooks`), many frames of libraries may lie between an access and the
+//! code of the user. Elsewhere most of those frames are inlined, and the caller is enough in most cases.
 
 use dagsan_core::SiteId;
 use dagsan_findings::Stack;

@@ -6,8 +6,8 @@
 //!
 //! The pass that goes into the compiler is built the same way.
 //!
-//! There are two runtimes, which differ in their hooks. A program that is linked with fat LTO gets them inlined; in any other
-//! they are called, and then shorter ones are better.
+//! There are two runtimes. The one for code that is not optimised keeps call stacks. Without our pass they also differ in their
+//! hooks: a program that is linked with fat LTO gets them inlined; in any other they are called, and then shorter ones are better.
 
 use std::env;
 use std::path::{Path, PathBuf};

@@ -354,6 +354,7 @@ impl Online {
         }
         self.order.collect(&live);
         self.origins.retain(&live);
+        self.locksets.collect(self.origins.iter_mut().map(|origin| &mut origin.locks));
     }
 
     /// What the strand held. If isolated sections are read as mutual exclusion, one is a lock like others.

@@ -73,6 +73,12 @@ pub(crate) fn exclude(a: &[Held], b: &[Held]) -> bool {
     a.iter().any(|mine| find(b, mine.lock).is_some_and(|at| mine.excludes(b[at])))
 }
 
+/// Do both hold a lock of the program's as readers? Both are sorted by lock.
+pub(crate) fn share(a: &[Held], b: &[Held]) -> bool {
+    let shared = |held: &Held| held.mode == LockMode::Shared && held.lock.is_programs();
+    a.iter().filter(|mine| shared(mine)).any(|mine| find(b, mine.lock).is_some_and(|at| shared(&b[at])))
+}
+
 /// Does whoever excludes `a` exclude `b` too?
 fn excludes_no_more(a: &[Held], b: &[Held]) -> bool {
     let no_more = |mine: &Held, other: Held| {
@@ -201,7 +207,7 @@ mod tests {
     fn readers_do_not_exclude_each_other() {
         let held = |mode| [Held { lock: LockId(4), mode, family: NO_FAMILY }];
         let (shared, exclusive) = (held(LockMode::Shared), held(LockMode::Exclusive));
-        assert!(!exclude(&shared, &shared));
+        assert!(!exclude(&shared, &shared) && share(&shared, &shared) && !share(&shared, &exclusive));
         assert!(exclude(&shared, &exclusive) && exclude(&exclusive, &exclusive));
         assert!(!exclude(&exclusive, &[Held { lock: LockId(5), ..exclusive[0] }]));
     }

@@ -63,6 +63,7 @@ fn race(at: u64, first: u32, second: u32) -> findings::Race {
         kind: Kind::Write,
         atomic: false,
         locked: false,
+        shares_lock: false,
         task,
         stack: task as usize - 1,
         nearby: false,
@@ -432,7 +433,7 @@ fn a_run_that_was_not_checked_to_its_end_says_so() {
     let end = |end: findings::End| headline(|findings| findings.end = end);
     assert_eq!(end(findings::End::Aborted), "error: the program aborted; no race before it");
     assert_eq!(
-        end(findings::End::OutOfMemory("no room".into())),
+        end(findings::End::CutShort("no room".into())),
         "not-exhausted: no race in what was checked, which is not all: no room"
     );
     assert_eq!(end(findings::End::Refused("not I".into())), "error: could not check program: not I");
@@ -523,6 +524,23 @@ fn advice_is_in_the_words_of_rayon() {
         findings.races[0].second.kind = Kind::Free;
     });
     assert!(!free.contains("lock"), "no lock helps against a free: {free}");
+}
+
+#[test]
+fn two_readers_of_a_lock_are_told_that_one_must_write() {
+    let locked = |shares_lock, first| {
+        help([TaskKind::Scope; 2], ["src/main.rs"; 2], move |findings| {
+            let race = &mut findings.races[0];
+            race.first.kind = first;
+            for side in [&mut race.first, &mut race.second] {
+                (side.locked, side.shares_lock) = (true, shares_lock);
+            }
+        })
+    };
+    let write = "readers of a lock do not keep each other out: take it for writing at";
+    assert_eq!(locked(true, Kind::Write), format!("{write} (1) and (2), or order (2) with (1)"));
+    assert_eq!(locked(true, Kind::Read), format!("{write} (2), or order (2) with (1)"));
+    assert_eq!(locked(false, Kind::Write), "hold the same lock at (1) and (2), or order (2) with (1)");
 }
 
 #[test]

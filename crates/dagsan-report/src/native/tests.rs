@@ -7,6 +7,7 @@ use dagsan_findings::ScheduleDependent;
 use expect_test::{Expect, expect};
 
 use super::*;
+use crate::model::ScheduleDependence;
 use crate::text;
 
 /// A program that lies in a directory of its own.
@@ -412,6 +413,27 @@ fn atomic_operations_of_the_user_are_told_and_those_of_libraries_are_not() {
     assert_eq!(met(Value, &[inner, method, mutex, user]), "", "a lock's own");
     let crossbeam = ("crossbeam::pop", "/users/.cargo/registry/src/index/crossbeam-1/src/lib.rs");
     assert_eq!(met(Value, &[inner, method, crossbeam, user]), "");
+}
+
+#[test]
+fn a_line_by_which_the_result_may_depend_on_the_schedule_is_named_once() {
+    let mut findings = findings();
+    findings.races.clear();
+    let mut report = made(&mut findings, &mut symbols());
+    let at = |line, column, if_used| ScheduleDependence {
+        on: "the order of atomic operations",
+        call: "`compare_exchange`".to_owned(),
+        at: Some(("src/main.rs".to_owned(), line, column)),
+        if_used,
+        other: None,
+        count: 1,
+    };
+    report.native.as_mut().unwrap().schedule = vec![at(9, 4, true), at(9, 21, false), at(10, 4, false)];
+    let text = text::headline(&report);
+    for line in ["(`compare_exchange` at src/main.rs:9)", "(`compare_exchange` at src/main.rs:10)"] {
+        assert_eq!(text.matches(line).count(), 1, "{text}");
+    }
+    assert_eq!(text.matches("compare_exchange").count(), 2, "{text}");
 }
 
 #[test]

@@ -139,7 +139,7 @@ fn depends(report: &Report) -> String {
     for dependence in &native.schedule {
         let at = line(dependence);
         let same = |(known, known_at, _): &&mut (&ScheduleDependence, String, bool)| {
-            (known.on, &known.call, &*known_at) == (dependence.on, &dependence.call, &at)
+            (known.on, &known.call, known_at) == (dependence.on, &dependence.call, &at)
         };
         match places.iter_mut().find(same) {
             Some((_, _, if_used)) => *if_used &= dependence.if_used,

@@ -206,7 +206,8 @@ fn without_a_runner_findings_are_in_the_current_directory() {
     let [file] = &files()[..] else { panic!("{:?}", files()) };
     let name = file.file_name().unwrap().to_str().unwrap();
     assert!(name.starts_with("dagsan.") && name.ends_with(".json"), "{name}");
-    assert!(ran.stderr.contains(&format!("`dagsan report {name}` shows them")), "{}", ran.stderr);
+    let said = format!("1 race found; `dagsan report {name}` tells more");
+    assert!(ran.stderr.contains(&said), "{}", ran.stderr);
     let shown = run(dagsan(&["report", name]).current_dir(&directory.0));
     assert!(shown.code == 66 && shown.stdout.contains("race[write-write]"), "{}", shown.stdout);
 }
@@ -220,6 +221,12 @@ fn findings_can_be_written_to_a_file_that_is_named() {
         .env("DAGSAN_OPTIONS", "findings=here.json"));
     assert_eq!(ran.code, 66);
     assert_eq!(Findings::read(&directory.file("here.json")).unwrap().races.len(), 1);
+    let ran = run(limited(&*POINTS)
+        .arg("order_finish")
+        .current_dir(&directory.0)
+        .env("DAGSAN_OPTIONS", "findings=none.json"));
+    let said = "dagsan: no race found; `dagsan report none.json` tells more";
+    assert!(ran.code == 0 && ran.stderr.contains(said), "{}", ran.stderr);
     // Where it cannot be written, that is said, and the code is what it is.
     let ran = run(limited(&*POINTS)
         .arg("access_static")

@@ -466,7 +466,7 @@ fn words_used_after_a_fence_gave_it_back() {
 }
 
 /// A fence that came before the lock was taken says nothing of what was done under it.
-// expect: race write/write on 8 bytes of stack by 1/2, up to atomics
+// expect: race write/write on 8 bytes of stack by 1/2
 fn words_given_back_after_an_earlier_fence() {
     let (data, word) = (Shared::new(0u64), AtomicU32::new(0));
     finish(|scope| {

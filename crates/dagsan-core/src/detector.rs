@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::event::Construct;
 use crate::history::{History, Judge, Record};
 use crate::ids::{StrandId, TaskId};
-use crate::locks::{Held, ISOLATED, Lockset, Locksets};
+use crate::locks::{Held, ISOLATED, Lockset, Locksets, share};
 use crate::order::{self, Build, Engine, Isolation, Order, Visits};
 use crate::race::{Access, Meeting, Meetings, Race, RaceLog};
 use crate::stand_in::{Exits, StandIns};
@@ -354,6 +354,7 @@ impl Online {
         }
         self.order.collect(&live);
         self.origins.retain(&live);
+        self.locksets.collect(self.origins.iter_mut().map(|origin| &mut origin.locks));
     }
 
     /// What the strand held. If isolated sections are read as mutual exclusion, one is a lock like others.
@@ -445,9 +446,10 @@ impl Judge for Bench<'_> {
 
     #[cold]
     fn race(&mut self, first: Record, second: Record, location: Location) -> bool {
+        let held = |record: Record| self.locksets.held(self.origins[record.strand()].locks);
+        let shares_lock = share(held(first), held(second));
         let side = |record: Record| {
-            let Origin { task, locks, .. } = self.origins[record.strand()];
-            let held = self.locksets.held(locks);
+            let (task, held) = (self.task(record.strand()), held(record));
             // No lock has a larger number.
             let isolated = held.last() == Some(&ISOLATED);
             Access {
@@ -457,6 +459,7 @@ impl Judge for Bench<'_> {
                 kind: record.kind(),
                 isolated,
                 locked: held.iter().any(|held| held.lock.is_programs()),
+                shares_lock,
                 atomic: record.is_atomic(),
             }
         };

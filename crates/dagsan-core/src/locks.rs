@@ -11,6 +11,8 @@
 //! accesses are compared, not those of a location intersected. Which of them a task holds is kept in `held`. That sections
 //! which depend on each other are ordered besides is the business of `sections`.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 
 use crate::ids::LockId;
@@ -71,6 +73,12 @@ pub(crate) fn exclude(a: &[Held], b: &[Held]) -> bool {
     a.iter().any(|mine| find(b, mine.lock).is_some_and(|at| mine.excludes(b[at])))
 }
 
+/// Do both hold a lock of the program's as readers? Both are sorted by lock.
+pub(crate) fn share(a: &[Held], b: &[Held]) -> bool {
+    let shared = |held: &Held| held.mode == LockMode::Shared && held.lock.is_programs();
+    a.iter().filter(|mine| shared(mine)).any(|mine| find(b, mine.lock).is_some_and(|at| shared(&b[at])))
+}
+
 /// Does whoever excludes `a` exclude `b` too?
 fn excludes_no_more(a: &[Held], b: &[Held]) -> bool {
     let no_more = |mine: &Held, other: Held| {
@@ -91,17 +99,17 @@ impl Lockset {
     pub(crate) const EMPTY: Lockset = Lockset(0);
 }
 
-/// The sets of locks that strands have held since the last quiescent point.
+/// The sets of locks that strands have held since the last quiescent point, as long as the strands are remembered.
 #[derive(Debug)]
 pub(crate) struct Locksets {
-    numbers: FxHashMap<Box<[Held]>, Lockset>,
+    numbers: FxHashMap<Arc<[Held]>, Lockset>,
     /// Set 0 is empty.
-    sets: Vec<Box<[Held]>>,
+    sets: Vec<Arc<[Held]>>,
 }
 
 impl Locksets {
     pub(crate) fn new() -> Locksets {
-        Locksets { numbers: FxHashMap::default(), sets: vec![Box::default()] }
+        Locksets { numbers: FxHashMap::default(), sets: vec![Arc::default()] }
     }
 
     /// The number of a set that is sorted by lock. There are fewer sets than strands.
@@ -112,10 +120,25 @@ impl Locksets {
         if let Some(&number) = self.numbers.get(held) {
             return number;
         }
+        self.add(held.into())
+    }
+
+    fn add(&mut self, held: Arc<[Held]>) -> Lockset {
         let number = Lockset(self.sets.len() as u32);
-        self.numbers.insert(held.into(), number);
-        self.sets.push(held.into());
+        self.numbers.insert(Arc::clone(&held), number);
+        self.sets.push(held);
         number
+    }
+
+    /// Keeps the sets that strands have, and tells them their new numbers.
+    pub(crate) fn collect<'a>(&mut self, of_strands: impl Iterator<Item = &'a mut Lockset>) {
+        let old = std::mem::replace(self, Locksets::new());
+        let mut renamed = vec![None; old.sets.len()];
+        renamed[0] = Some(Lockset::EMPTY);
+        for set in of_strands {
+            let number = set.0 as usize;
+            *set = *renamed[number].get_or_insert_with(|| self.add(Arc::clone(&old.sets[number])));
+        }
     }
 
     pub(crate) fn held(&self, set: Lockset) -> &[Held] {
@@ -139,9 +162,8 @@ impl Locksets {
 
     pub(crate) fn memory(&self) -> usize {
         let held: usize = self.sets.iter().map(|set| size_of_val::<[Held]>(set)).sum();
-        2 * held
-            + self.sets.capacity() * size_of::<Box<[Held]>>()
-            + self.numbers.capacity() * size_of::<(Box<[Held]>, Lockset)>()
+        held + self.sets.capacity() * size_of::<Arc<[Held]>>()
+            + self.numbers.capacity() * size_of::<(Arc<[Held]>, Lockset)>()
     }
 }
 
@@ -185,7 +207,7 @@ mod tests {
     fn readers_do_not_exclude_each_other() {
         let held = |mode| [Held { lock: LockId(4), mode, family: NO_FAMILY }];
         let (shared, exclusive) = (held(LockMode::Shared), held(LockMode::Exclusive));
-        assert!(!exclude(&shared, &shared));
+        assert!(!exclude(&shared, &shared) && share(&shared, &shared) && !share(&shared, &exclusive));
         assert!(exclude(&shared, &exclusive) && exclude(&exclusive, &exclusive));
         assert!(!exclude(&exclusive, &[Held { lock: LockId(5), ..exclusive[0] }]));
     }
@@ -200,6 +222,19 @@ mod tests {
         assert_eq!(sets.intern(&[]), Lockset::EMPTY);
         sets.clear();
         assert_eq!((sets.numbers.len(), sets.sets.len()), (0, 1));
+    }
+
+    #[test]
+    fn sets_go_with_the_strands_that_had_them() {
+        let mut sets = Locksets::new();
+        let held = |lock| [Held { lock: LockId(lock), mode: LockMode::Exclusive, family: NO_FAMILY }];
+        let mut strands: Vec<Lockset> = (0..100).map(|lock| sets.intern(&held(lock))).collect();
+        let mut kept = [strands[70], Lockset::EMPTY, strands[7], strands[70]];
+        strands.clear();
+        sets.collect(kept.iter_mut());
+        assert_eq!(kept.map(|set| sets.held(set).to_vec()), [&held(70)[..], &[], &held(7), &held(70)]);
+        assert_eq!((sets.sets.len(), sets.numbers.len()), (3, 2));
+        assert_eq!((sets.intern(&held(7)), kept[0]), (kept[2], kept[3]));
     }
 
     #[test]

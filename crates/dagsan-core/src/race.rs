@@ -21,6 +21,8 @@ pub struct Access {
     pub isolated: bool,
     /// Did its strand hold a lock?
     pub locked: bool,
+    /// Did it hold, as a reader, a lock that the other side's strand held as a reader too?
+    pub shares_lock: bool,
     /// Was it atomic?
     pub atomic: bool,
 }
@@ -154,7 +156,7 @@ mod tests {
     fn access(strand: u32, site: u32) -> Access {
         let site = SiteId::new(site).unwrap_or_else(|| unreachable!("a small number"));
         let (strand, task, kind) = (StrandId(strand), TaskId(strand), AccessKind::Write);
-        Access { strand, task, site, kind, isolated: false, locked: false, atomic: false }
+        Access { strand, task, site, kind, isolated: false, locked: false, shares_lock: false, atomic: false }
     }
 
     #[test]

@@ -71,9 +71,9 @@ pub enum End {
     Aborted,
     /// Tasks remained, and none could run.
     Deadlock(Vec<Blocked>),
-    /// The runtime ran out of memory, or came to its limit; the text says which, and what to do. What came after was
-    /// not checked.
-    OutOfMemory(String),
+    /// The check came to its end before the program did: there was no more memory, or a limit was reached, or the thread that ran
+    /// the tasks has ended; the text says which, and what to do. What came after was not checked.
+    CutShort(String),
     /// The engine could not take what the program does; the text names those that can. Not checked from there on.
     Refused(String),
     /// A fault of the runtime itself. Not checked from there on.
@@ -115,6 +115,9 @@ pub struct Side {
     pub atomic: bool,
     /// Was it made while a lock was held, or in an isolated section?
     pub locked: bool,
+    /// Did both sides hold the same lock, both as readers?
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shares_lock: bool,
     /// Its task.
     pub task: u32,
     /// Its call stack, in [`Findings::stacks`].

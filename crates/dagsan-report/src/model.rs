@@ -69,6 +69,8 @@ pub struct Detail {
     pub atomic: bool,
     /// Was a lock held?
     pub locked: bool,
+    /// Was it one that the other side held too, both as readers?
+    pub shares_lock: bool,
     /// Is the place that of an access to bytes nearby, because that of these was forgotten?
     pub nearby: bool,
     /// If no frame of the user's code is known, and so the place is not that of the access: what it is.

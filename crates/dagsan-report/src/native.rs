@@ -167,7 +167,7 @@ impl Reader<'_> {
                     })
                     .collect(),
             ),
-            findings::End::OutOfMemory(why) => End::CutShort(why.clone()),
+            findings::End::CutShort(why) => End::CutShort(why.clone()),
             findings::End::Refused(why) => End::Refused(why.clone()),
             findings::End::Broken(why) => End::Broken(why.clone()),
         };
@@ -261,6 +261,7 @@ impl Reader<'_> {
                 free: side.kind == Kind::Free,
                 atomic: side.atomic,
                 locked: side.locked,
+                shares_lock: side.shares_lock,
                 nearby: side.nearby,
                 stand_in,
                 stack,

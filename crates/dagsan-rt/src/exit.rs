@@ -147,9 +147,7 @@ extern "C" fn report_cut_off(report: *mut c_void) {
     let report = unsafe { &mut *report.cast::<Report>() };
     report.code = finish(match report.cause {
         Cause::Aborted => End::Aborted,
-        Cause::OutOfMemory => {
-            End::OutOfMemory("the runtime got no more memory; use a smaller input".to_owned())
-        }
+        Cause::OutOfMemory => End::CutShort("the runtime got no more memory; use a smaller input".to_owned()),
     });
 }
 
@@ -158,7 +156,7 @@ fn finish(end: End) -> Option<i32> {
     let (session, memory) = match session::last() {
         Last::Whole(session) => {
             // What the running strand has done takes memory to find out about.
-            if !matches!(end, End::OutOfMemory(_)) {
+            if !matches!(end, End::CutShort(_)) {
                 session.deliver();
                 if let Err(error) = session.stream.consumer_mut().finish() {
                     session.stop(&error);
@@ -195,9 +193,12 @@ fn tell(session: &Session, findings: &Findings) {
     match findings.write(&path) {
         Ok(()) if wanted.is_some() => {}
         Ok(()) => {
-            let races = findings.races.len();
-            let file = path.display();
-            say(&format!("dagsan: {races} race(s) found; `dagsan report {file}` shows them\n"));
+            let found = match findings.races.len() {
+                0 => "no race".to_owned(),
+                1 => "1 race".to_owned(),
+                races => format!("{races} races"),
+            };
+            say(&format!("dagsan: {found} found; `dagsan report {}` tells more\n", path.display()));
         }
         Err(error) => say(&format!("dagsan: cannot write what was found: {error}\n")),
     }
@@ -217,6 +218,7 @@ fn findings(session: &Session, end: End, (order_memory, access_memory): (usize, 
             },
             atomic: access.atomic,
             locked: access.locked,
+            shares_lock: access.shares_lock,
             task: access.task.0,
             stack: stacks.number(session.sites.stack(place.site)),
             nearby: place.nearby,

@@ -236,11 +236,12 @@ unsafe fn resized(old: *mut c_void, size: usize) -> *mut c_void {
         change(|blocks| blocks.living.0.extend(block.map(|block| (block.start, block))));
         return failed(size);
     }
+    // Before the free is told: if it races, the block is asked for.
+    change(|blocks| blocks.remember(block));
     if ACTIVE.get() {
         let frame = start::frame();
         session::with(|session| session.free(old as usize, had, had >= LARGE, frame));
     }
-    change(|blocks| blocks.remember(block));
     let filled = block.map_or(had, |block| block.size).min(size);
     if new.is_null() { new } else { allocated(new, size, filled) }
 }

@@ -168,7 +168,7 @@ pub fn close_scope(frame: usize, event: impl FnOnce(TaskId) -> Event) {
 pub fn thread_ends() {
     let cut_off = with(|session| {
         let why = "the thread that ran the tasks has ended in the middle of them";
-        session.give_up(findings::End::OutOfMemory(why.to_owned()));
+        session.give_up(findings::End::CutShort(why.to_owned()));
     });
     if cut_off.is_some() {
         threads::give_back();
@@ -453,7 +453,7 @@ impl Session {
                 let text = format!(
                     "the detector holds {held} MiB, and max_memory={limit}; raise it, or use a smaller input"
                 );
-                self.give_up(findings::End::OutOfMemory(text));
+                self.give_up(findings::End::CutShort(text));
             }
         }
     }
@@ -529,7 +529,7 @@ impl Session {
             Error::Unsupported { .. } | Error::NotDepthFirst { .. } => {
                 findings::End::Refused(error.to_string())
             }
-            Error::TooMany(_) => findings::End::OutOfMemory(error.to_string()),
+            Error::TooMany(_) => findings::End::CutShort(error.to_string()),
             _ => findings::End::Broken(error.to_string()),
         };
         self.give_up(end);

@@ -18,7 +18,7 @@ struct Pattern {
     run: for<'s> fn(&Scope<'s>, usize),
 }
 
-const PATTERNS: [Pattern; 14] = [
+const PATTERNS: [Pattern; 19] = [
     Pattern { name: "spawns", count: 125_000, run: patterns::spawns },
     Pattern { name: "futures in a chain", count: 125_000, run: patterns::chain },
     Pattern { name: "futures in a grid", count: 12_500, run: patterns::grid },
@@ -33,6 +33,11 @@ const PATTERNS: [Pattern; 14] = [
     Pattern { name: "atomics", count: 125_000, run: patterns::atomics },
     Pattern { name: "blocks handed over", count: 125_000, run: patterns::hand_over },
     Pattern { name: "racing boxes", count: 12_500, run: patterns::races },
+    Pattern { name: "jobs that send", count: 25_000, run: patterns::detached_senders },
+    Pattern { name: "locks held at once", count: 125, run: patterns::held_at_once },
+    Pattern { name: "readers under a mutex", count: 25_000, run: patterns::mutex_readers },
+    Pattern { name: "readers of a lock", count: 25_000, run: patterns::shared_readers },
+    Pattern { name: "look-ups in a cache", count: 12_500, run: patterns::cache },
 ];
 
 fn main() -> ExitCode {

@@ -1,8 +1,9 @@
 //! The patterns.
 
+use std::collections::HashMap;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, mpsc};
+use std::sync::{Arc, Mutex, OnceLock, RwLock, mpsc};
 
 use dagsan_task::{Future, Promise, Scope, isolated};
 
@@ -190,5 +191,60 @@ pub fn races(scope: &Scope<'_>, count: usize) {
             // SAFETY: never freed. The two race, which is the point.
             scope.spawn(move |_| unsafe { *{ block }.0 += 1 });
         }
+    }
+}
+
+/// Jobs that nothing waits for, each with a clone of a sender.
+pub fn detached_senders(_: &Scope<'_>, count: usize) {
+    let (sender, receiver) = mpsc::channel();
+    for i in 0..count {
+        let sender = sender.clone();
+        rayon::spawn(move || sender.send(i).unwrap());
+    }
+    drop(sender);
+    assert_eq!(receiver.iter().sum::<usize>(), count * (count - 1) / 2);
+}
+
+/// Mutexes that one task holds at once.
+pub fn held_at_once(scope: &Scope<'_>, count: usize) {
+    scope.spawn(move |_| {
+        let cells: Vec<Mutex<u64>> = (0..count).map(|_| Mutex::new(0)).collect();
+        let mut guards: Vec<_> = cells.iter().map(|cell| cell.lock().unwrap()).collect();
+        guards.iter_mut().for_each(|guard| **guard += 1);
+    });
+}
+
+/// One task writes under a mutex, and many read it there.
+pub fn mutex_readers(scope: &Scope<'_>, count: usize) {
+    let cell = Arc::new(Mutex::new(0));
+    let written = Arc::clone(&cell);
+    scope.spawn(move |_| *written.lock().unwrap() = 1);
+    for _ in 0..count {
+        let cell = Arc::clone(&cell);
+        scope.spawn(move |_| assert_eq!(*cell.lock().unwrap(), 1));
+    }
+}
+
+/// The same with a lock that readers share.
+pub fn shared_readers(scope: &Scope<'_>, count: usize) {
+    let cell = Arc::new(RwLock::new(0));
+    let written = Arc::clone(&cell);
+    scope.spawn(move |_| *written.write().unwrap() = 1);
+    for _ in 0..count {
+        let cell = Arc::clone(&cell);
+        scope.spawn(move |_| assert_eq!(*cell.read().unwrap(), 1));
+    }
+}
+
+/// Look-ups in a cache of a thousand results, each of which whoever needs it first computes.
+pub fn cache(scope: &Scope<'_>, count: usize) {
+    let cache: Arc<Mutex<HashMap<usize, Arc<usize>>>> = Arc::default();
+    for i in 0..count {
+        let cache = Arc::clone(&cache);
+        scope.spawn(move |_| {
+            let key = i % 1000;
+            let found = Arc::clone(cache.lock().unwrap().entry(key).or_insert_with(|| Arc::new(key * key)));
+            assert_eq!(*found, key * key);
+        });
     }
 }

@@ -43,7 +43,7 @@ impl Touch {
     /// The touch as a side of a race.
     pub(super) fn access(&self) -> Access {
         let Touch { strand, task, site, kind, atomic, .. } = *self;
-        Access { strand, task, site, kind, isolated: false, locked: false, atomic }
+        Access { strand, task, site, kind, isolated: false, locked: false, shares_lock: false, atomic }
     }
 }
 

@@ -27,18 +27,19 @@ impl List {
     }
 }
 
-const WRITE: u32 = 1;
-const PLAIN: u32 = 2;
-const MIXED: u32 = 4;
-const FLAGS: u32 = 3;
+const PLAIN: u32 = 1;
+const MIXED: u32 = 2;
+const FLAGS: u32 = 2;
 
 /// ```text
-///   len   [ number of records from here on : 29 bits | locks differ? | one is not atomic? | one is a write? ]
+///   len   [ number of records from here on : 30 bits | locks differ? | one is not atomic? ]
 /// ```
 #[derive(Clone, Copy)]
 struct Node {
     record: Record,
     next: List,
+    /// The first write from here on: who reads need not look at readers, of which there may be many.
+    write: List,
     len: u32,
     /// How long the list was when it was last looked through for what can be dropped.
     clean: u32,
@@ -61,7 +62,7 @@ const FIRST_COLLECTION: usize = 1 << 16;
 
 impl Lists {
     pub(crate) fn new() -> Lists {
-        let end = Node { record: Record::NONE, next: List::EMPTY, len: 0, clean: SHORT };
+        let end = Node { record: Record::NONE, next: List::EMPTY, write: List::EMPTY, len: 0, clean: SHORT };
         Lists { nodes: vec![end], lately: Box::new([List::EMPTY; LATELY]), collect_at: FIRST_COLLECTION }
     }
 
@@ -93,8 +94,21 @@ impl Lists {
     /// reads, nor an atomic access at one of atomic accesses; both may be long.
     #[inline]
     pub(crate) fn may_conflict(&self, list: List, access: Record) -> bool {
-        let kinds = self.nodes[list.0 as usize].len;
-        (access.is_write() || kinds & WRITE != 0) && (!access.is_atomic() || kinds & PLAIN != 0)
+        let node = &self.nodes[list.0 as usize];
+        (access.is_write() || !node.write.is_empty()) && (!access.is_atomic() || node.len & PLAIN != 0)
+    }
+
+    /// Those that may conflict with `access`: if it reads, the writes.
+    pub(crate) fn iter_conflicting(&self, mut list: List, access: Record) -> impl Iterator<Item = Record> {
+        let writes_only = !access.is_write();
+        std::iter::from_fn(move || {
+            if writes_only {
+                list = self.nodes[list.0 as usize].write;
+            }
+            let (record, next) = self.head(list)?;
+            list = next;
+            Some(record)
+        })
     }
 
     /// Some access of the list, if all in it were made with the same locks held.
@@ -122,13 +136,13 @@ impl Lists {
         }
         let list = List(self.nodes.len() as u32);
         self.lately[slot as usize] = list;
-        let flags = self.nodes[next.0 as usize].len & (WRITE | PLAIN | MIXED);
-        let write = if record.is_write() { WRITE } else { 0 };
+        let flags = self.nodes[next.0 as usize].len & (PLAIN | MIXED);
+        let write = if record.is_write() { list } else { self.nodes[next.0 as usize].write };
         let plain = if record.is_atomic() { 0 } else { PLAIN };
         let mixed = if same_locks || next.is_empty() { 0 } else { MIXED };
-        let len = (self.len(next) + 1) << FLAGS | flags | write | plain | mixed;
+        let len = (self.len(next) + 1) << FLAGS | flags | plain | mixed;
         let clean = self.nodes[next.0 as usize].clean;
-        self.nodes.push(Node { record, next, len, clean });
+        self.nodes.push(Node { record, next, write, len, clean });
         list
     }
 
@@ -164,9 +178,10 @@ impl Lists {
         for at in 0..self.nodes.len() {
             if live[at] {
                 let mut node = self.nodes[at];
-                node.next = moved[node.next.0 as usize];
-                self.nodes[kept] = node;
                 moved[at] = List(kept as u32);
+                node.next = moved[node.next.0 as usize];
+                node.write = moved[node.write.0 as usize];
+                self.nodes[kept] = node;
                 kept += 1;
             }
         }
@@ -230,9 +245,14 @@ mod tests {
         let atomics = lists.cons(atomic, List::EMPTY, true);
         assert!(!lists.may_conflict(atomics, atomic));
         assert!(lists.may_conflict(atomics, record(5)) && lists.may_conflict(atomics, write));
-        let both = lists.cons(record(3), atomics, true);
+        let mut both = lists.cons(record(3), atomics, true);
         assert!(lists.may_conflict(both, record(5)) && lists.may_conflict(both, atomic));
         assert_eq!(lists.len(both), 2);
+        // Of many readers none is looked at by a reader, also after a collection.
+        (10..50).for_each(|strand| both = lists.cons(record(strand), both, true));
+        lists.collect(|visit| visit(&mut both));
+        assert!(lists.iter_conflicting(both, record(60)).eq([atomic]));
+        assert_eq!(lists.iter_conflicting(both, write).count(), 42);
     }
 
     #[test]

@@ -96,7 +96,7 @@ impl Transitions {
         }
         let mut repeated = Vec::new();
         if self.may_conflict(from.list, access, judge) {
-            for earlier in self.lists.iter(from.list) {
+            for earlier in self.lists.iter_conflicting(from.list, access) {
                 if races(earlier, access, judge) {
                     raced = true;
                     if !judge.race(earlier, access, at) {

@@ -76,13 +76,16 @@ impl Speaker {
                     said.extend(self.handles.map(|first| Stmt::Get(first + name)));
                     said.push(Stmt::GetFuture(*name));
                 }
-                Stmt::Detached(inner) if self.nests && can_be_detached(inner) => {
-                    said.push(Stmt::Detached(self.body(inner, false)));
-                }
-                // Tasks of dagsan-task always have a finish.
-                Stmt::Post(_, inner) | Stmt::Detached(inner) => {
-                    self.changed += 1;
-                    said.push(Stmt::Async(self.body(inner, false)));
+                Stmt::Detached(inner) | Stmt::Post(_, inner) => {
+                    // What it is depends on what its own tasks become.
+                    let inner = self.body(inner, false);
+                    if self.nests && matches!(stmt, Stmt::Detached(_)) && can_be_detached(&inner) {
+                        said.push(Stmt::Detached(inner));
+                    } else {
+                        // Tasks of dagsan-task always have a finish.
+                        self.changed += 1;
+                        said.push(Stmt::Async(inner));
+                    }
                 }
                 Stmt::Await(_) | Stmt::Ewait(_) => {}
                 Stmt::Lock(name, _) => {
@@ -249,6 +252,18 @@ mod tests {
         );
         check("lock l0; sync; unlock l0", true, "sync\n", 2);
         check("lock l0; async { unlock l0 }", true, "async { }\n", 2);
+    }
+
+    /// A job has no finish for tasks of its own, also if these are asyncs only because they cannot be jobs or posts.
+    #[test]
+    fn a_detached_task_is_one_if_what_it_starts_is() {
+        for (text, expected) in [
+            ("detached { detached { w 0+1 } }", "detached {\n  detached { w 0x0+1 }\n}\n"),
+            ("detached { detached { get p0 } }", "async {\n  async { get p0 }\n}\n"),
+            ("detached { post r0 { w 0+1 } }", "async {\n  async { w 0x0+1 }\n}\n"),
+        ] {
+            assert_eq!(say(&Program::parse(text).unwrap(), true, 1).program.to_string(), expected);
+        }
     }
 
     #[test]

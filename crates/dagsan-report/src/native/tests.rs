@@ -3,10 +3,13 @@
 //! The executable does not exist: frames have no names, so that the places of accesses come from what the tests put
 //! into the table of known addresses.
 
+mod advice;
+
 use dagsan_findings::ScheduleDependent;
 use expect_test::{Expect, expect};
 
 use super::*;
+use crate::model::ScheduleDependence;
 use crate::text;
 
 /// A program that lies in a directory of its own.
@@ -63,6 +66,7 @@ fn race(at: u64, first: u32, second: u32) -> findings::Race {
         kind: Kind::Write,
         atomic: false,
         locked: false,
+        shares_lock: false,
         task,
         stack: task as usize - 1,
         nearby: false,
@@ -414,6 +418,27 @@ fn atomic_operations_of_the_user_are_told_and_those_of_libraries_are_not() {
 }
 
 #[test]
+fn a_line_by_which_the_result_may_depend_on_the_schedule_is_named_once() {
+    let mut findings = findings();
+    findings.races.clear();
+    let mut report = made(&mut findings, &mut symbols());
+    let at = |line, column, if_used| ScheduleDependence {
+        on: "the order of atomic operations",
+        call: "`compare_exchange`".to_owned(),
+        at: Some(("src/main.rs".to_owned(), line, column)),
+        if_used,
+        other: None,
+        count: 1,
+    };
+    report.native.as_mut().unwrap().schedule = vec![at(9, 4, true), at(9, 21, false), at(10, 4, false)];
+    let text = text::headline(&report);
+    for line in ["(`compare_exchange` at src/main.rs:9)", "(`compare_exchange` at src/main.rs:10)"] {
+        assert_eq!(text.matches(line).count(), 1, "{text}");
+    }
+    assert_eq!(text.matches("compare_exchange").count(), 2, "{text}");
+}
+
+#[test]
 fn operations_of_rayon_that_are_free_to_choose_are_told_where_they_are_called() {
     use ScheduleDependent::Value;
     let load = ("<core::sync::atomic::AtomicBool>::load", ATOMIC);
@@ -432,7 +457,7 @@ fn a_run_that_was_not_checked_to_its_end_says_so() {
     let end = |end: findings::End| headline(|findings| findings.end = end);
     assert_eq!(end(findings::End::Aborted), "error: the program aborted; no race before it");
     assert_eq!(
-        end(findings::End::OutOfMemory("no room".into())),
+        end(findings::End::CutShort("no room".into())),
         "not-exhausted: no race in what was checked, which is not all: no room"
     );
     assert_eq!(end(findings::End::Refused("not I".into())), "error: could not check program: not I");
@@ -480,60 +505,6 @@ fn damaged_findings_are_errors() {
     assert!(matches!(report(&findings, &mut symbols(), &files), Err(Error::Stack(99))));
     findings.engine = "steam".to_owned();
     assert!(matches!(report(&findings, &mut symbols(), &files), Err(Error::Engine(_))));
-}
-
-/// The help of the race, with tasks 1 and 2 of these kinds, created in these files.
-fn help(kinds: [TaskKind; 2], files: [&str; 2], change: impl FnOnce(&mut Findings)) -> String {
-    let mut findings = findings();
-    for ((task, kind), file) in findings.tasks[1..].iter_mut().zip(kinds).zip(files) {
-        task.kind = kind;
-        task.created = Some(findings::Place { file: file.to_owned(), line: 13, column: 15 });
-    }
-    change(&mut findings);
-    let text = text::render(&made(&mut findings, &mut symbols()));
-    let text = anstream::adapter::strip_str(&text).to_string();
-    text.lines().find_map(|line| line.trim().strip_prefix("= help: ")).unwrap().to_owned()
-}
-
-#[test]
-fn advice_is_in_the_words_of_rayon() {
-    let main = "src/main.rs";
-    let in_main =
-        |findings: &mut Findings| (findings.races[0].second.task, findings.races[0].second.stack) = (0, 2);
-    let of = |kind: TaskKind| help([kind; 2], [main; 2], in_main);
-    assert_eq!(
-        of(TaskKind::Join),
-        "the two closures of the `join` of src/main.rs:13 are parallel: let them touch different memory, call one \
-         after the other, or protect both accesses by a lock if their order does not matter"
-    );
-    assert_eq!(of(TaskKind::Scope), "let the `scope` around the task of src/main.rs:13 end before (2)");
-    assert_eq!(
-        of(TaskKind::Detached),
-        "nothing waits for the job of src/main.rs:13: put it in a `scope` that ends before (2), or wait for it, by a \
-         channel say"
-    );
-    let two = help([TaskKind::Scope; 2], [main; 2], |_| {});
-    assert!(two.starts_with("tasks of src/main.rs:13 are parallel to each other: let each touch"), "{two}");
-    let two = help([TaskKind::Scope; 2], [main; 2], |findings| {
-        findings.tasks[2].created.as_mut().unwrap().line = 14;
-    });
-    assert!(two.starts_with("the tasks of src/main.rs:13 and of src/main.rs:14 are parallel: "), "{two}");
-    let free = help([TaskKind::Join; 2], [main; 2], |findings| {
-        in_main(findings);
-        findings.races[0].second.kind = Kind::Free;
-    });
-    assert!(!free.contains("lock"), "no lock helps against a free: {free}");
-}
-
-#[test]
-fn what_a_library_creates_is_shown_where_it_is_called() {
-    let rayon = "/users/.cargo/registry/src/index/rayon-1.12.0/src/iter/plumbing/mod.rs";
-    let call = |findings: &mut Findings| findings.tasks[1].stack = Some(2);
-    let help = help([TaskKind::Join; 2], [rayon; 2], call);
-    assert!(
-        help.starts_with("items of the parallel iterator of src/main.rs:10 are parallel: let each touch"),
-        "{help}"
-    );
 }
 
 #[test]

@@ -3,6 +3,8 @@
 //! The advice follows from how the two tasks are related, and is in the words of the library that started them. It is one
 //! way out, not a proof that it is the best one, and it does not look at what the program means to compute.
 
+use dagsan_core::AccessKind;
+
 use crate::model::{Join, Race, Report, Side, Task};
 use crate::text::at;
 
@@ -118,6 +120,16 @@ fn protect(first: &Side, second: &Side) -> Option<String> {
         _ if one.free || two.free => None,
         (true, false, ..) => both("make (2) an atomic operation too", 2, 1),
         (false, true, ..) => both("make (1) an atomic operation too", 1, 2),
+        (_, _, true, true) if one.shares_lock && two.shares_lock => {
+            let writers = match (first.kind, second.kind) {
+                (AccessKind::Write, AccessKind::Write) => "(1) and (2)",
+                (AccessKind::Write, _) => "(1)",
+                _ => "(2)",
+            };
+            let how =
+                format!("readers of a lock do not keep each other out: take it for writing at {writers}");
+            both(&how, 2, 1)
+        }
         (_, _, true, true) => both("hold the same lock at (1) and (2)", 2, 1),
         (_, _, true, false) => both("hold the lock of (1) at (2) too", 2, 1),
         (_, _, false, true) => both("hold the lock of (2) at (1) too", 1, 2),

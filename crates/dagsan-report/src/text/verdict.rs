@@ -131,14 +131,27 @@ fn unseen(report: &Report) -> String {
 /// What is no race, and may make schedules differ all the same.
 fn depends(report: &Report) -> String {
     let Some(native) = &report.native else { return String::new() };
-    let place = |dependence: &ScheduleDependence| {
-        let ScheduleDependence { on, call, at, if_used, .. } = dependence;
-        let at = at.as_ref().map_or(String::new(), |(file, line, _)| format!(" at {file}:{line}"));
+    // A line is named once, in whatever columns of it the same is called.
+    let line = |dependence: &ScheduleDependence| {
+        dependence.at.as_ref().map_or(String::new(), |(file, line, _)| format!(" at {file}:{line}"))
+    };
+    let mut places: Vec<(&ScheduleDependence, String, bool)> = Vec::new();
+    for dependence in &native.schedule {
+        let at = line(dependence);
+        let same = |(known, known_at, _): &&mut (&ScheduleDependence, String, bool)| {
+            (known.on, &known.call, known_at) == (dependence.on, &dependence.call, &at)
+        };
+        match places.iter_mut().find(same) {
+            Some((_, _, if_used)) => *if_used &= dependence.if_used,
+            None => places.push((dependence, at, dependence.if_used)),
+        }
+    }
+    let place = |(ScheduleDependence { on, call, .. }, at, if_used): &(&ScheduleDependence, String, bool)| {
         let if_used = if *if_used { ", if its value is used" } else { "" };
         format!("on {on} ({call}{at}{if_used})")
     };
-    let mut all: Vec<String> = native.schedule.iter().take(SHOWN_LOCATIONS).map(place).collect();
-    let more = native.schedule.len() - all.len();
+    let mut all: Vec<String> = places.iter().take(SHOWN_LOCATIONS).map(place).collect();
+    let more = places.len() - all.len();
     all.extend((more > 0).then(|| count(more as u64, "more place")));
     if all.is_empty() {
         return String::new();

@@ -6,7 +6,8 @@
 //! ```text
 //!   taken        a compare-exchange from 0, with acquire order. It would have failed had somebody held the lock, which is what
 //!                makes it one: a swap, or an addition, succeeds in any case
-//!   given back   0 again, by the same task, with release order or after a release fence    it was held exclusively
+//!   given back   0 again, by the same task, with release order, or after a release fence   it was held exclusively
+//!                that came after the lock was taken,
 //!                or less by what was added, if the word was looked at before it was         it was held by readers, who count
 //!                taken: others may have added to it meanwhile
 //!   changed      another amount is added or subtracted, by the task that holds it
@@ -23,6 +24,9 @@
 //!
 //! A lock whose memory is gone, or that another task has given back, is not held any more. Who takes the word next, takes another
 //! lock: this one kept nobody out. So it is if a task ends without giving it back.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
 
 use dagsan_core::{LockId, TaskId};
 
@@ -49,6 +53,8 @@ pub(super) struct Held {
     pub(super) taken: u64,
     /// May it have been counted up? Then it was looked at before.
     pub(super) counted: bool,
+    /// Was there a release fence since? Then any store of the task releases what it did before the fence.
+    pub(super) fenced: bool,
 }
 
 /// What a release of a word that its task holds means.
@@ -97,7 +103,8 @@ fn is_writers(amount: u64) -> bool {
 /// The locks that tasks hold.
 #[derive(Debug)]
 pub(super) struct LockWords {
-    held: Vec<Held>,
+    /// By address.
+    held: BTreeMap<usize, Held>,
     next: LockId,
     /// Locks that are not held any more by tasks that do not run now: to be told when they do.
     pub(super) lost: Vec<(TaskId, LockId)>,
@@ -106,7 +113,7 @@ pub(super) struct LockWords {
 impl LockWords {
     /// Numbers locks from `next` on.
     pub(super) fn new(next: LockId) -> LockWords {
-        LockWords { held: Vec::new(), next, lost: Vec::new() }
+        LockWords { held: BTreeMap::new(), next, lost: Vec::new() }
     }
 
     pub(super) fn new_lock(&mut self) -> LockId {
@@ -115,27 +122,28 @@ impl LockWords {
     }
 
     pub(super) fn is_held(&self, address: usize) -> bool {
-        self.held.iter().any(|held| held.address == address)
+        self.held.contains_key(&address)
     }
 
+    /// A task takes a word that nobody holds.
     pub(super) fn take(&mut self, held: Held) {
-        self.held.push(held);
+        self.held.insert(held.address, held);
     }
 
     /// The word at an address, if `task` holds it.
     pub(super) fn held_by(&mut self, task: TaskId, address: usize) -> Option<&mut Held> {
-        self.held.iter_mut().find(|held| held.task == task && held.address == address)
+        self.held.get_mut(&address).filter(|held| held.task == task)
     }
 
     /// Nobody holds the word any more; who did.
     pub(super) fn give_back(&mut self, address: usize) -> Option<Held> {
-        let at = self.held.iter().position(|held| held.address == address)?;
-        Some(self.held.swap_remove(at))
+        self.held.remove(&address)
     }
 
     /// The memory is gone: the locks in it, and who held them.
-    pub(super) fn forget(&mut self, range: &std::ops::Range<usize>) -> Vec<Held> {
-        self.held.extract_if(.., |held| range.contains(&held.address)).collect()
+    pub(super) fn forget(&mut self, range: &Range<usize>) -> Vec<Held> {
+        let gone: Vec<Held> = self.held.range(range.clone()).map(|(_, held)| *held).collect();
+        self.give_all_back(gone)
     }
 
     /// The task has ended; the words that it holds it will not give back.
@@ -143,11 +151,18 @@ impl LockWords {
         if !self.lost.is_empty() {
             self.lost.retain(|(by, _)| *by != task);
         }
-        if self.held.is_empty() {
-            Vec::new()
-        } else {
-            self.held.extract_if(.., |held| held.task == task).collect()
-        }
+        let gone: Vec<Held> = self.held.values().filter(|held| held.task == task).copied().collect();
+        self.give_all_back(gone)
+    }
+
+    fn give_all_back(&mut self, gone: Vec<Held>) -> Vec<Held> {
+        gone.iter().for_each(|held| _ = self.held.remove(&held.address));
+        gone
+    }
+
+    /// `task` has come by a release fence.
+    pub(super) fn fence(&mut self, task: TaskId) {
+        self.held.values_mut().filter(|held| held.task == task).for_each(|held| held.fenced = true);
     }
 }
 
@@ -156,7 +171,7 @@ mod tests {
     use super::*;
 
     fn held(taken: u64, counted: bool) -> Held {
-        Held { task: TaskId(1), address: 64, lock: LockId(1), taken, counted }
+        Held { task: TaskId(1), address: 64, lock: LockId(1), taken, counted, fenced: false }
     }
 
     fn after(taken: u64, change: Change, new: u64) -> GivenBack {

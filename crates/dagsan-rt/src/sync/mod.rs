@@ -301,14 +301,13 @@ impl Session {
         let counted = word.seen_by == Some(task);
         let shared = word.reader == Some(taken) || counted && word.writer != Some(taken);
         let mode = if shared { LockMode::Shared } else { LockMode::Exclusive };
-        locks.take(Held { task, address, lock, taken, counted });
+        locks.take(Held { task, address, lock, taken, counted, fenced: false });
         self.event(Event::Lock { task, lock, mode });
     }
 
     /// The running task has changed a word that it holds. Does it stay a lock?
     fn held_word(&mut self, held: Held, bytes: usize, new: u64, change: Change, order: Order) -> bool {
-        let Held { task, address, lock, taken, .. } = held;
-        let fenced = self.sync.fences.latest(task).is_some();
+        let Held { task, address, lock, taken, fenced, .. } = held;
         let given_back = held.after(change, new, bytes, order.release || fenced);
         match given_back {
             GivenBack::Not => return false,
@@ -429,6 +428,7 @@ impl Session {
                 None => objects.new_object(),
             };
             fences.release(task, sync);
+            self.sync.locks.fence(task);
             self.event(Event::Release { task, sync, keep: false });
         }
     }

@@ -109,7 +109,7 @@ fn a_forked_process_does_not_report_in_the_name_of_its_parent() {
 #[test]
 fn a_limit_of_memory_ends_the_check_and_not_the_program() {
     let (ran, found) = behave("much_memory_after_a_race", "max_memory=1");
-    let End::OutOfMemory(why) = &found.end else { panic!("{:?}", found.end) };
+    let End::CutShort(why) = &found.end else { panic!("{:?}", found.end) };
     assert!(why.contains("max_memory=1"), "{why}");
     assert_eq!((ran.code, found.races.len()), (66, 1));
     let (_, found) = behave("much_memory_after_a_race", "");
@@ -119,12 +119,12 @@ fn a_limit_of_memory_ends_the_check_and_not_the_program() {
 #[test]
 fn a_program_that_gets_no_more_memory_has_its_findings() {
     let (ran, found) = behave("no_memory_after_a_race", "");
-    assert!(matches!(&found.end, End::OutOfMemory(why) if why.contains("smaller input")), "{:?}", found.end);
+    assert!(matches!(&found.end, End::CutShort(why) if why.contains("smaller input")), "{:?}", found.end);
     assert_eq!((ran.code, found.races.len()), (66, 1), "{}", ran.stderr);
     // Who is the first to need some, the runtime or the program, which then aborts, is a matter of luck.
     let (ran, found) = behave("no_byte_after_a_race", "");
     let ends = [(66, true), (134, false)];
-    assert!(ends.contains(&(ran.code, matches!(found.end, End::OutOfMemory(_)))), "{ran:?} {:?}", found.end);
+    assert!(ends.contains(&(ran.code, matches!(found.end, End::CutShort(_)))), "{ran:?} {:?}", found.end);
     assert_eq!(found.races.len(), 1);
 }
 
@@ -206,7 +206,8 @@ fn without_a_runner_findings_are_in_the_current_directory() {
     let [file] = &files()[..] else { panic!("{:?}", files()) };
     let name = file.file_name().unwrap().to_str().unwrap();
     assert!(name.starts_with("dagsan.") && name.ends_with(".json"), "{name}");
-    assert!(ran.stderr.contains(&format!("`dagsan report {name}` shows them")), "{}", ran.stderr);
+    let said = format!("1 race found; `dagsan report {name}` tells more");
+    assert!(ran.stderr.contains(&said), "{}", ran.stderr);
     let shown = run(dagsan(&["report", name]).current_dir(&directory.0));
     assert!(shown.code == 66 && shown.stdout.contains("race[write-write]"), "{}", shown.stdout);
 }
@@ -220,6 +221,12 @@ fn findings_can_be_written_to_a_file_that_is_named() {
         .env("DAGSAN_OPTIONS", "findings=here.json"));
     assert_eq!(ran.code, 66);
     assert_eq!(Findings::read(&directory.file("here.json")).unwrap().races.len(), 1);
+    let ran = run(limited(&*POINTS)
+        .arg("order_finish")
+        .current_dir(&directory.0)
+        .env("DAGSAN_OPTIONS", "findings=none.json"));
+    let said = "dagsan: no race found; `dagsan report none.json` tells more";
+    assert!(ran.code == 0 && ran.stderr.contains(said), "{}", ran.stderr);
     // Where it cannot be written, that is said, and the code is what it is.
     let ran = run(limited(&*POINTS)
         .arg("access_static")

@@ -61,13 +61,13 @@ fn a_forked_process_is_not_checked_at_all() {
     // This is said once, by the parent.
     let directory = Directory::new("fork_behind_our_back");
     let ran = run(limited(&*POINTS).arg("fork_behind_our_back").current_dir(&directory.0));
-    assert_eq!((ran.code, ran.stderr.matches("race(s) found").count()), (66, 1), "{}", ran.stderr);
+    assert_eq!((ran.code, ran.stderr.matches("1 race found").count()), (66, 1), "{}", ran.stderr);
 }
 
 #[test]
 fn a_thread_that_ends_with_tasks_does_not_keep_the_session() {
     let (ran, found) = ends("thread_ends_with_tasks", "");
-    assert!(matches!(&found.end, End::OutOfMemory(why) if why.contains("in the middle")), "{:?}", found.end);
+    assert!(matches!(&found.end, End::CutShort(why) if why.contains("in the middle")), "{:?}", found.end);
     assert_eq!((ran.code, found.races.len()), (0, 0));
     let (ran, found) = ends("thread_leaves_by_pthread_exit", "");
     assert_eq!((ran.code, found.end, found.races.len()), (66, End::Exited, 1));
@@ -122,7 +122,7 @@ fn is_clear(ran: &Ran, found: Option<&Findings>) -> bool {
         // The program did without.
         End::Exited => ran.code == 66 && found.races.len() == 1,
         End::Aborted => ran.code == 134,
-        End::OutOfMemory(_) => {
+        End::CutShort(_) => {
             let code = if found.races.is_empty() { 1 } else { 66 };
             ran.code == code && ran.stderr.contains("dagsan: out of memory\n")
         }

@@ -16,7 +16,15 @@ fn write(directory: &Directory, findings: &Findings) -> PathBuf {
 }
 
 fn findings(executable: &str, races: usize) -> Findings {
-    let side = |task| Side { kind: Kind::Write, atomic: false, locked: false, task, stack: 0, nearby: false };
+    let side = |task| Side {
+        kind: Kind::Write,
+        atomic: false,
+        locked: false,
+        shares_lock: false,
+        task,
+        stack: 0,
+        nearby: false,
+    };
     let race = |number: usize| Race {
         bytes: vec![(64 + 8 * number as u64, 8)],
         memory: Memory::Heap { start: 64, size: 80, stack: None },
@@ -73,7 +81,7 @@ fn every_end_has_its_exit_code() {
     let directory = Directory::new("ends");
     for (end, code) in [
         (End::Deadlock(Vec::new()), 65),
-        (End::OutOfMemory("why".to_owned()), 67),
+        (End::CutShort("why".to_owned()), 67),
         (End::Refused("why".to_owned()), 2),
         (End::Broken("why".to_owned()), 70),
     ] {

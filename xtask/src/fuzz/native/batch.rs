@@ -26,6 +26,16 @@ pub enum Profile {
     Dev,
 }
 
+impl Profile {
+    /// The directory of what cargo builds with it.
+    fn name(self) -> &'static str {
+        match self {
+            Profile::Release => "release",
+            Profile::Dev => "debug",
+        }
+    }
+}
+
 impl FromStr for Profile {
     type Err = anyhow::Error;
 
@@ -48,7 +58,8 @@ pub struct Builder {
 
 impl Builder {
     pub fn new(root: &Path, profile: Profile) -> Result<Builder> {
-        let directory = target_directory(root).join("fuzz-native");
+        // One each, so that both can be tried at the same time.
+        let directory = target_directory(root).join("fuzz-native").join(profile.name());
         Ok(Builder { root: root.to_owned(), cargo_dagsan: cargo_dagsan(root)?, directory, profile })
     }
 
@@ -72,8 +83,8 @@ impl Builder {
             command.arg("--release");
         }
         succeed(&mut command)?;
-        let profile = if self.profile == Profile::Release { "release" } else { "debug" };
-        let program = target.join("dagsan/x86_64-unknown-linux-gnu").join(profile).join("batch");
+        let built = target.join("dagsan/x86_64-unknown-linux-gnu").join(self.profile.name());
+        let program = built.join("batch");
         ensure!(program.exists(), "{} was not built", program.display());
         Ok(Batch { program, directory: self.directory.clone() })
     }

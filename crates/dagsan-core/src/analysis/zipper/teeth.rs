@@ -212,6 +212,7 @@ mod tests {
             kind: AccessKind::Write,
             isolated: false,
             locked: false,
+            shares_lock: false,
             atomic: false,
         };
         Tooth { span: Span { above, below }, by }

@@ -13,8 +13,8 @@
 //! position beyond the last of them in the English or in the Hebrew order, none is at or after it.
 //!
 //! Long chains (a pipeline of futures, a row of isolated sections) are not walked link by link. Of what a
-//! node includes, the part with the longest history is its *spine*; along the spine there are jump
-//! pointers (Myers 1983, skew-binary numbers), each with the corner of what it jumps over:
+//! node includes, the part with the longest history is its *spine*, or of those that are about as long the one that came with the newest
+//! set event; along the spine there are jump pointers (Myers 1983, skew-binary numbers), each with the corners of what it jumps over:
 //!
 //! ```text
 //!   depth   7 ── 6 ── 5 ── 4 ── 3 ── 2 ── 1 ── nothing
@@ -22,6 +22,13 @@
 //!                6 ────────────► 3                       with a corner for 5, 4
 //!                               3 ───────────► nothing   with a corner for 2, 1
 //! ```
+//!
+//! There are two corners, for what is newer than all that the spine knows, and for the rest. In a grid of futures, where each gets those
+//! above it and to its left, the row is the spine: of a later task in the row above, the first corner says that it is not in this row, and
+//! the second that it came after all that is known of the row above. One corner for both would say nothing.
+//!
+//! Before all is searched, there is a *descent*: along the spine to the set events that came soon after the strand, which is one of them
+//! most often. It goes by times alone, and so is not led astray by what the nodes on its way include.
 //!
 //! When a strand learns something, or a scope closes, knowledge of set events that all SP-precede what follows is dropped: it
 //! can only confirm what the SP order says. Set events that answer nothing any more are let go now and then (`collect`).
@@ -111,9 +118,31 @@ struct Node {
     /// Bounds all that it knows.
     all: Corner,
     /// Bounds what it knows without the spine.
-    own: Corner,
+    own: Corners,
     /// Bounds what the nodes strictly between it and `jump` know without their spines.
-    jumped: Corner,
+    jumped: Corners,
+}
+
+/// What nodes know without their spines.
+#[derive(Debug, Clone, Copy)]
+struct Corners {
+    /// Bounds what came after all that the spine knows.
+    newer: Corner,
+    /// Bounds the rest.
+    older: Corner,
+}
+
+impl Corners {
+    const EMPTY: Corners = Corners { newer: Corner::EMPTY, older: Corner::EMPTY };
+
+    fn union(self, other: Corners, sp: &SeriesParallel) -> Corners {
+        Corners { newer: self.newer.union(other.newer, sp), older: self.older.union(other.older, sp) }
+    }
+
+    #[inline]
+    fn rules_out(&self, sp: &SeriesParallel, a: StrandId, at: Position) -> bool {
+        self.newer.rules_out(sp, a, at) && self.older.rules_out(sp, a, at)
+    }
 }
 
 const NOTHING: Node = Node {
@@ -126,8 +155,8 @@ const NOTHING: Node = Node {
     depth: 0,
     visited: 0,
     all: Corner::EMPTY,
-    own: Corner::EMPTY,
-    jumped: Corner::EMPTY,
+    own: Corners::EMPTY,
+    jumped: Corners::EMPTY,
 };
 
 /// A set event of a node. Of several, `hebrew` is the last in the Hebrew order from this one on.
@@ -140,6 +169,9 @@ struct Point {
 }
 
 const MEMO: usize = 1 << 10;
+
+/// Long histories are about as long as each other if they differ by no more than this. In a grid it is one or two.
+const ABOUT: u32 = 4;
 
 #[derive(Debug)]
 pub(super) struct Knowledge {
@@ -206,7 +238,10 @@ impl Knowledge {
         let known = match (events.as_slice(), more.as_slice()) {
             ([], []) => Known::NOTHING,
             ([], [only]) => *only,
-            _ => self.push(sp, events, more),
+            _ => {
+                let spine = self.choose_spine(events, more);
+                self.push(sp, events, more, spine)
+            }
         };
         events.clear();
         more.clear();
@@ -227,18 +262,35 @@ impl Knowledge {
         known == Known::NOTHING || sp.corner_precedes(all.english, all.hebrew, at)
     }
 
-    fn push(&mut self, sp: &SeriesParallel, events: &mut [SetEvent], parts: &mut Vec<Known>) -> Known {
+    /// The spine of a node with these events and parts, which are sorted.
+    fn choose_spine(&self, events: &[SetEvent], parts: &[Known]) -> Known {
+        let longest = parts.iter().map(|&part| self.node(part).depth).max().unwrap_or(0);
+        let is_long = |(_, part): &(u32, Known)| self.node(*part).depth + ABOUT.min(longest / 8) >= longest;
+        let newest = |&part: &Known| {
+            let clocks = self.points(self.node(part)).iter().map(|point| point.clock);
+            (clocks.max().unwrap_or(0), part)
+        };
+        let came = events.iter().map(|event| (event.clock, event.known));
+        let came = came.filter(|(_, part)| parts.binary_search(part).is_ok());
+        let spine = parts.iter().map(newest).chain(came).filter(is_long).max_by_key(|(clock, _)| *clock);
+        spine.map_or(Known::NOTHING, |(_, part)| part)
+    }
+
+    fn push(&mut self, sp: &SeriesParallel, events: &mut [SetEvent], parts: &[Known], spine: Known) -> Known {
         let first_point = self.points.len() as u32;
         self.push_points(sp, events);
 
-        let longest = (0..parts.len()).max_by_key(|&i| self.node(parts[i]).depth);
-        let spine = longest.map_or(Known::NOTHING, |i| parts.remove(i));
         let first_included = self.included.len() as u32;
-        self.included.extend_from_slice(parts);
+        self.included.extend(parts.iter().filter(|&&part| part != spine));
 
+        let known = self.node(spine).all;
         let events = events.iter().map(Corner::of);
-        let parts = parts.iter().map(|&part| self.node(part).all);
-        let own = events.chain(parts).fold(Corner::EMPTY, |corner, more| corner.union(more, sp));
+        let mut own = Corners::EMPTY;
+        let included = &self.included[first_included as usize..];
+        for corner in events.chain(included.iter().map(|&part| self.node(part).all)) {
+            let bound = if corner.clock > known.clock { &mut own.newer } else { &mut own.older };
+            *bound = bound.union(corner, sp);
+        }
         let (jump, jumped) = self.jump_over(sp, spine);
         self.nodes.push(Node {
             first_point,
@@ -249,7 +301,7 @@ impl Knowledge {
             jump,
             depth: self.node(spine).depth + 1,
             visited: 0,
-            all: own.union(self.node(spine).all, sp),
+            all: own.newer.union(own.older, sp).union(known, sp),
             own,
             jumped,
         });
@@ -275,17 +327,17 @@ impl Knowledge {
         }
     }
 
-    /// Where a node above `spine` jumps to, and the corner of what it jumps over.
-    fn jump_over(&self, sp: &SeriesParallel, spine: Known) -> (Known, Corner) {
+    /// Where a node above `spine` jumps to, and the corners of what it jumps over.
+    fn jump_over(&self, sp: &SeriesParallel, spine: Known) -> (Known, Corners) {
         let first = self.node(spine);
         let second = self.node(first.jump);
         let third = self.node(second.jump);
         // Two jumps of the same length are joined to one.
         if spine != Known::NOTHING && first.depth - second.depth == second.depth - third.depth {
-            let corner = first.own.union(first.jumped, sp).union(second.own, sp).union(second.jumped, sp);
-            (second.jump, corner)
+            let corners = first.own.union(first.jumped, sp).union(second.own, sp).union(second.jumped, sp);
+            (second.jump, corners)
         } else {
-            (spine, Corner::EMPTY)
+            (spine, Corners::EMPTY)
         }
     }
 
@@ -296,7 +348,8 @@ impl Knowledge {
             visit(hebrew);
         }
         for Node { all, own, jumped, .. } in &mut self.nodes {
-            for corner in [all, own, jumped] {
+            let corners = [&mut own.newer, &mut own.older, &mut jumped.newer, &mut jumped.older];
+            for corner in corners.into_iter().chain([all]) {
                 visit(&mut corner.english);
                 visit(&mut corner.hebrew);
             }
@@ -362,6 +415,9 @@ impl Knowledge {
         known: Known,
         learnt: Option<u32>,
     ) -> bool {
+        if self.descend(sp, a, at, known, learnt) {
+            return true;
+        }
         self.next_search();
         let mut queue = std::mem::take(&mut self.queue);
         queue.clear();
@@ -381,6 +437,9 @@ impl Knowledge {
             }
             if !node.own.rules_out(sp, a, at) {
                 found = has_event_from(sp, self.points(&node), a, at, learnt);
+                if found {
+                    break;
+                }
                 let included = node.first_included as usize..(node.first_included + node.included) as usize;
                 for i in included.rev() {
                     self.visit(self.included[i], &mut queue);
@@ -391,6 +450,28 @@ impl Knowledge {
         }
         self.queue = queue;
         self.visits.count(next as u64);
+        found
+    }
+
+    /// Is such an event on the way to those that came soon after `a`? If not, there may be one elsewhere.
+    fn descend(
+        &mut self,
+        sp: &SeriesParallel,
+        a: StrandId,
+        at: Position,
+        mut known: Known,
+        learnt: Option<u32>,
+    ) -> bool {
+        let mut steps = 0;
+        let mut found = false;
+        while !found && self.node(known).all.clock > a.0 {
+            steps += 1;
+            let node = self.node(known);
+            found = has_event_from(sp, self.points(node), a, at, learnt);
+            let far = self.node(node.jump).all.clock > a.0;
+            known = if far { node.jump } else { node.spine };
+        }
+        self.visits.count(steps);
         found
     }
 

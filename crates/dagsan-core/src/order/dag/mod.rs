@@ -27,6 +27,8 @@
 #[cfg(test)]
 mod collected;
 mod knowledge;
+#[cfg(test)]
+mod searched;
 
 use rustc_hash::FxHashMap;
 

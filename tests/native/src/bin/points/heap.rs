@@ -24,6 +24,8 @@ pub const POINTS: &[Point] = points![
     heap_free_and_read,
     heap_read_and_free,
     heap_free_and_write,
+    heap_large_realloc_and_read,
+    heap_large_realloc_before_a_read,
     heap_realloc_and_read,
     heap_unmap_and_read,
     heap_freed_after_join,
@@ -228,6 +230,32 @@ fn heap_realloc_and_read() {
     finish(|scope| {
         spawn!(scope, load!(inside)); // race (1)
         spawn!(scope, grows.reserve(1000); black_box(&grows);); // race (2)
+    });
+}
+
+/// A block that is a mapping of its own.
+// expect: race read/free on 8 bytes of heap by 1/2
+fn heap_large_realloc_and_read() {
+    let mut grows: Vec<u64> = black_box(Vec::with_capacity(1 << 15));
+    grows.resize(1 << 15, 1);
+    let inside = Pointer(grows.as_mut_ptr());
+    finish(|scope| {
+        spawn!(scope, load!(inside)); // race (1)
+        spawn!(scope, grows.reserve(1 << 16); black_box(&grows);); // race (2)
+    });
+}
+
+// expect: race-free
+fn heap_large_realloc_before_a_read() {
+    let mut grows: Vec<u64> = black_box(Vec::with_capacity(1 << 15));
+    grows.resize(1 << 15, 1);
+    let grown = &mut grows;
+    finish(|scope| spawn!(scope, grown.reserve(1 << 16); black_box(&grown);));
+    let inside = Pointer(grows.as_mut_ptr());
+    finish(|scope| {
+        for _ in 0..2 {
+            spawn!(scope, load!(inside));
+        }
     });
 }
 

@@ -34,6 +34,8 @@ pub const POINTS: &[Point] = points![
     words_given_back_by_another,
     words_given_back_relaxed,
     words_given_back_after_a_fence,
+    words_given_back_after_an_earlier_fence,
+    words_given_back_after_two_fences,
     words_used_after_a_fence_gave_it_back,
     words_claimed_twice,
     words_given_back_by_a_subtraction,
@@ -458,6 +460,41 @@ fn words_used_after_a_fence_gave_it_back() {
                 std::sync::atomic::fence(Release);
                 word.store(0, Relaxed);
                 store!(data, value); // race (1) race (2)
+            );
+        }
+    });
+}
+
+/// A fence that came before the lock was taken says nothing of what was done under it.
+// expect: race write/write on 8 bytes of stack by 1/2
+fn words_given_back_after_an_earlier_fence() {
+    let (data, word) = (Shared::new(0u64), AtomicU32::new(0));
+    finish(|scope| {
+        for value in 1..3 {
+            let (data, word) = (&data, &word);
+            spawn!(scope,
+                std::sync::atomic::fence(Release);
+                while word.compare_exchange(0, 1, Acquire, Relaxed).is_err() {}
+                store!(data, value); // race (1) race (2)
+                word.store(0, Relaxed);
+            );
+        }
+    });
+}
+
+/// One before and one after.
+// expect: race-free, up to locks
+fn words_given_back_after_two_fences() {
+    let (data, word) = (Shared::new(0u64), AtomicU32::new(0));
+    finish(|scope| {
+        for value in 1..3 {
+            let (data, word) = (&data, &word);
+            spawn!(scope,
+                std::sync::atomic::fence(Release);
+                while word.compare_exchange(0, 1, Acquire, Relaxed).is_err() {}
+                store!(data, value);
+                std::sync::atomic::fence(Release);
+                word.store(0, Relaxed);
             );
         }
     });

@@ -200,6 +200,11 @@ impl Knowledge {
             more.retain(|&part| part != Known::NOTHING);
             more.sort_unstable_by_key(|part| part.0);
             more.dedup();
+            // As it was, if it is still there.
+            let spine = match renamed[node.spine.0 as usize] {
+                Known::NOTHING => self.choose_spine(&events, &more),
+                spine => spine,
+            };
             renamed[number] = match (events.as_slice(), more.as_slice()) {
                 ([], []) => Known::NOTHING,
                 ([], [only]) => *only,
@@ -207,12 +212,12 @@ impl Knowledge {
                     Some(&same) => same,
                     None => {
                         let set = several.to_vec();
-                        let known = self.push(sp, &mut events, &mut more);
+                        let known = self.push(sp, &mut events, several, spine);
                         sets.insert(set, known);
                         known
                     }
                 },
-                _ => self.push(sp, &mut events, &mut more),
+                _ => self.push(sp, &mut events, &more, spine),
             };
         }
         renamed

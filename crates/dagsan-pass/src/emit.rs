@@ -37,7 +37,9 @@ const MASKED: [&CStr; 2] = [c"__dagsan_read_masked", c"__dagsan_write_masked"];
 
 /// What is called for other bytes that are new, by their bits.
 const MISSES_OF_BITS: [&CStr; 2] = [c"__dagsan_miss_read", c"__dagsan_miss_write"];
-/// They take the bits in rcx.
+/// What is called behind loops.
+const PASSED: [&CStr; 2] = [c"__dagsan_range_read", c"__dagsan_range_write"];
+/// They take the bits, or the number of bytes, in rcx.
 const MISS_OF_BITS_KEEPS: &str = "={di},={cx},s,0,1,~{rax},~{rdx},~{dirflag},~{fpsr},~{flags},~{memory}";
 
 /// Larger accesses are cut into parts of this size: their bits fit in a word, wherever they are.
@@ -190,13 +192,22 @@ impl Emitter {
 
     /// The same for the bytes whose bits are set, from the pointer on, which is one of them.
     pub(crate) fn missed_bits(&self, kind: Kind, pointer: Value, bits: Value) {
+        self.assembly_call(MISSES_OF_BITS[kind as usize], pointer, bits);
+    }
+
+    /// Tells the runtime of a range of some bytes, which may be new.
+    pub(crate) fn passed(&self, kind: Kind, pointer: Value, bytes: Value) {
+        self.assembly_call(PASSED[kind as usize], pointer, bytes);
+    }
+
+    /// Calls what takes a pointer in rdi and a number in rcx, and keeps all registers but four.
+    fn assembly_call(&self, name: &CStr, pointer: Value, number: Value) {
         let llvm = self.llvm;
-        let miss = MISSES_OF_BITS[kind as usize];
-        let miss = llvm.function(self.module, miss, llvm.function_of(self.void, &[]));
+        let function = llvm.function(self.module, name, llvm.function_of(self.void, &[]));
         let result = llvm.structure(self.context, &[self.pointer, self.word]);
         let of = llvm.function_of(result, &[self.pointer, self.pointer, self.word]);
         let assembly = llvm.inline_assembly(of, "call ${2:P}", MISS_OF_BITS_KEEPS);
-        llvm.call(self.builder, of, assembly, &[miss, pointer, bits]);
+        llvm.call(self.builder, of, assembly, &[function, pointer, number]);
     }
 
     /// Removes phis that were made anew. No value of the model is used after this.

@@ -220,7 +220,7 @@ impl Emitter {
         llvm.jump(builder, block);
         start(long);
         match shape {
-            Shape::Whole => self.range(one.kind, pointer(low), length),
+            Shape::Whole => self.passed(one.kind, pointer(low), length),
             Shape::Strided { by, width } => {
                 let between = llvm.subtract(builder, length, self.word(width));
                 let count = llvm.add(builder, llvm.divide(builder, between, self.word(by)), self.word(1));

@@ -31,6 +31,8 @@ mod journal;
 mod layout;
 mod log;
 mod miss;
+#[cfg(feature = "pass")]
+mod miss_range;
 mod options;
 mod owned;
 mod pass;

@@ -65,6 +65,8 @@ macro_rules! range {
                 "mov ecx, esi",
                 "not ecx",
                 "shl rdx, cl",
+                // A shift by 0 leaves the flags alone.
+                "test rdx, rdx",
                 "jnz 5f",
                 "pop rcx",
                 "pop r9",

@@ -39,6 +39,7 @@ mod handover;
 mod heap;
 mod lock_words;
 mod locks;
+mod loops;
 mod once;
 mod order;
 mod places;
@@ -55,7 +56,7 @@ mod vectors;
 type Point = (&'static str, fn());
 
 /// Those with their expectations above them.
-const POINTS: [&[Point]; 18] = [
+const POINTS: [&[Point]; 19] = [
     accesses::POINTS,
     allocator::POINTS,
     atomics::POINTS,
@@ -64,6 +65,7 @@ const POINTS: [&[Point]; 18] = [
     heap::POINTS,
     lock_words::POINTS,
     locks::POINTS,
+    loops::POINTS,
     once::POINTS,
     order::POINTS,
     places::POINTS,

@@ -78,7 +78,9 @@ fn add_to_all(numbers: &mut [u64]) {
 
 fn main() {
     let numbers = black_box(vec![0; 1000]).leak();
-    let here = &raw const numbers as usize;
+    // The task runs below this.
+    let below = 0;
+    let here = black_box(&raw const below) as usize;
     add_to_all(numbers);
     __dagsan_finish_begin();
     let parent = __dagsan_current();

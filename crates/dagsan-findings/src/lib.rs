@@ -332,6 +332,28 @@ pub struct Stats {
     pub access_memory: u64,
     /// Milliseconds from the start of the program to its end.
     pub milliseconds: u64,
+    /// What the program has counted, if it was compiled with `DAGSAN_COUNTS`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub marks: Option<Marks>,
+}
+
+/// Accesses that were executed while something could be parallel to them, by what became of their marks; and the marks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Marks {
+    /// Accesses that have their mark.
+    pub in_place: u64,
+    /// Accesses whose marks others make superfluous.
+    pub covered: u64,
+    /// Accesses that have a mark with their neighbours.
+    pub merged: u64,
+    /// Accesses that are in ranges behind their loops.
+    pub sunk: u64,
+    /// Accesses whose bytes are known at run time only. They have their mark.
+    pub other: u64,
+    /// Marks in line.
+    pub in_line: u64,
+    /// Ranges.
+    pub ranges: u64,
 }
 
 /// Why a file of findings could not be read or written.

@@ -7,6 +7,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::{CStr, CString};
 
+use crate::counts::{Counted, Counts};
 use crate::inline::question;
 use crate::llvm::{Block, Builder, Context, Llvm, Module, Type, Value, opcode, ordering};
 use crate::model::{Kind, Mark};
@@ -53,8 +54,8 @@ const SIGNAL_FENCE: &str = "__tsan_atomic_signal_fence";
 /// Writes into one function.
 pub struct Emitter {
     pub(crate) llvm: &'static Llvm,
-    function: Value,
-    module: Module,
+    pub(crate) function: Value,
+    pub(crate) module: Module,
     pub(crate) context: Context,
     pub(crate) builder: Builder,
     nosanitize: u32,
@@ -66,10 +67,12 @@ pub struct Emitter {
     pub(crate) renewed: RefCell<HashMap<Value, Value>>,
     /// Values on the edge that is being written.
     pub(crate) frozen: RefCell<HashMap<Value, Value>>,
+    /// What was written so far, if somebody asks.
+    pub(crate) counts: Option<Counts>,
 }
 
 impl Emitter {
-    pub fn new(llvm: &'static Llvm, function: Value) -> Emitter {
+    pub fn new(llvm: &'static Llvm, function: Value, counts: Option<Counts>) -> Emitter {
         let module = llvm.parent_module(function);
         let context = llvm.context(module);
         Emitter {
@@ -85,12 +88,13 @@ impl Emitter {
             word: llvm.integer(context, 64),
             renewed: RefCell::new(HashMap::new()),
             frozen: RefCell::new(HashMap::new()),
+            counts,
         }
     }
 
     /// The next instructions stand before this one, and at its place in the source. Calls that may be inlined must have some
     /// place if the function has one.
-    fn before(&self, instruction: Value) {
+    pub(crate) fn before(&self, instruction: Value) {
         let llvm = self.llvm;
         llvm.position_before(self.builder, instruction);
         self.locate(instruction);
@@ -118,7 +122,7 @@ impl Emitter {
         self.llvm.constant(self.word, value)
     }
 
-    fn offset(&self, pointer: Value, by: Value) -> Value {
+    pub(crate) fn offset(&self, pointer: Value, by: Value) -> Value {
         self.llvm.offset(self.builder, self.llvm.integer(self.context, 8), pointer, by)
     }
 
@@ -132,6 +136,7 @@ impl Emitter {
     /// The hooks of an access.
     pub fn access(&self, access: &Access) {
         self.before(access.instruction);
+        self.count(Counted::Other);
         let kind = access.kind;
         match access.place {
             Place::Length { pointer, bytes } => {
@@ -152,16 +157,19 @@ impl Emitter {
         };
         if let Some(question) = question(bytes, alignment) {
             self.before(before);
+            self.count(Counted::InLine);
             return self.in_line(before, kind, at(0), bytes, question);
         }
         if bytes > LARGE {
             self.before(before);
+            self.count(Counted::Range);
             return self.range(kind, at(0), self.word(bytes));
         }
         for start in (0..bytes).step_by(PART as usize) {
             let part = PART.min(bytes - start);
             if let Some(question) = question(part, alignment.min(PART)) {
                 self.before(before);
+                self.count(Counted::InLine);
                 self.in_line(before, kind, at(start), part, question);
             }
         }

@@ -12,6 +12,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::counts::Counted;
 use crate::emit::Emitter;
 use crate::llvm::{Block, Value, opcode, type_kind};
 use crate::read::Found;
@@ -112,6 +113,7 @@ impl Emitter {
     /// One range, at the end of a block.
     fn sunk(&self, found: &Found, block: Block, one: &Sunk, included: bool) {
         let (llvm, builder) = (self.llvm, self.builder);
+        self.count(Counted::Range);
         let first = self.sum(found, &one.first);
         let guarded = |width: Value| self.guarded(found, one, width);
         match (one.stride.as_constant(), one.width.as_constant()) {

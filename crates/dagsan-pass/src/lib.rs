@@ -21,6 +21,7 @@
 
 mod addresses;
 mod bytes;
+mod counts;
 mod cover;
 mod elim;
 mod emit;
@@ -46,6 +47,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 
+use counts::Counts;
 use elim::Eliminations;
 use emit::Emitter;
 use llvm::{Llvm, Value};
@@ -97,7 +99,9 @@ fn instrument(llvm: &'static Llvm, function: Value) -> Option<Emitter> {
         return None;
     }
     let plan = Plan::of(&found.model, wanted);
-    let emitter = Emitter::new(llvm, function);
+    let counts = Counts::wanted().unwrap_or_else(|error| fail(&error.to_string()));
+    let emitter = Emitter::new(llvm, function, counts);
+    emitter.count_accesses(&found, &plan);
     // First, as blocks are cut into parts by what is in line.
     emitter.exits(&found, &plan.sunk);
     let in_place = (0..found.simple.len()).filter(|&mark| !plan.gone[mark]);
@@ -125,6 +129,7 @@ fn instrument(llvm: &'static Llvm, function: Value) -> Option<Emitter> {
     for (instruction, what) in &found.unseen {
         emitter.unseen(*instruction, what);
     }
+    emitter.tell_counts().unwrap_or_else(|error| fail(&error.to_string()));
     emitter.forget();
     emitter.announce();
     Some(emitter)

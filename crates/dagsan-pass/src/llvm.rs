@@ -191,6 +191,7 @@ interface! {
     void = LLVMVoidTypeInContext(context: Context) -> Type;
     raw_structure = LLVMStructTypeInContext(context: Context, elements: *const Type, count: u32, packed: i32) -> Type;
     pointer = LLVMPointerTypeInContext(context: Context, address_space: u32) -> Type;
+    array = LLVMArrayType2(element: Type, length: u64) -> Type;
     vector = LLVMVectorType(element: Type, length: u32) -> Type;
     function_type = LLVMFunctionType(result: Type, parameters: *const Type, count: u32, variadic: i32) -> Type;
     // Constants and functions.
@@ -228,6 +229,7 @@ interface! {
     raw_extend_signed = LLVMBuildSExt(builder: Builder, value: Value, to: Type, name: *const c_char) -> Value;
     raw_compare = LLVMBuildICmp(builder: Builder, how: u32, left: Value, right: Value, name: *const c_char) -> Value;
     raw_load = LLVMBuildLoad2(builder: Builder, of: Type, pointer: Value, name: *const c_char) -> Value;
+    store = LLVMBuildStore(builder: Builder, value: Value, pointer: Value) -> Value;
     set_alignment = LLVMSetAlignment(access: Value, bytes: u32);
     raw_to_integer = LLVMBuildPtrToInt(builder: Builder, value: Value, to: Type, name: *const c_char) -> Value;
     raw_to_pointer = LLVMBuildIntToPtr(builder: Builder, value: Value, to: Type, name: *const c_char) -> Value;

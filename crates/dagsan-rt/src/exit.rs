@@ -16,6 +16,7 @@ use dagsan_findings::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::counts;
 use crate::heap::Where;
 use crate::races::Place;
 use crate::reserve;
@@ -298,6 +299,7 @@ fn findings(session: &Session, end: End, (order_memory, access_memory): (usize, 
             order_memory: order_memory as u64,
             access_memory: access_memory as u64,
             milliseconds: session.started.elapsed().as_millis() as u64,
+            marks: counts::counted(),
         },
     }
 }

@@ -21,6 +21,8 @@
 compile_error!("dagsan-rt is for x86_64-unknown-linux-gnu");
 
 mod atomics;
+mod counted;
+mod counts;
 mod events;
 mod exit;
 mod heap;

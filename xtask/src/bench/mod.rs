@@ -1,8 +1,10 @@
 //! `cargo xtask bench`: measures, and prints. Nothing here passes or fails.
 
+mod build;
 mod growth;
 mod history;
 mod lang;
+mod marks;
 pub mod native;
 mod order;
 mod papers;
@@ -29,6 +31,10 @@ pub enum Bench {
     Native(native::Args),
     /// The same for programs with rayon.
     Rayon(native::Args),
+    /// How many marks the pass leaves in the kernels, and how many of them are executed.
+    Marks(marks::Args),
+    /// How long `cargo dagsan build` takes beside `cargo build`.
+    Build(build::Args),
     /// How time and memory grow with native programs, pattern by pattern.
     Growth(growth::Args),
     /// The tables of papers 002 and 003, their figures beside ours.
@@ -43,7 +49,10 @@ const KEEP_MEMORY: [(&str, &str); 2] =
 /// would pay for new pages, which may cost more than what is measured and never costs the same; the best of several
 /// runs has them.
 pub fn run(root: &Path, bench: &Bench) -> anyhow::Result<()> {
-    let elsewhere = matches!(bench, Bench::Native(_) | Bench::Rayon(_) | Bench::Growth(_));
+    let elsewhere = matches!(
+        bench,
+        Bench::Native(_) | Bench::Rayon(_) | Bench::Growth(_) | Bench::Marks(_) | Bench::Build(_)
+    );
     if !elsewhere && KEEP_MEMORY.iter().any(|(name, _)| std::env::var_os(name).is_none()) {
         let program = std::env::current_exe().context("cannot find xtask itself")?;
         let status = Command::new(program).args(std::env::args_os().skip(1)).envs(KEEP_MEMORY).status();
@@ -57,6 +66,8 @@ pub fn run(root: &Path, bench: &Bench) -> anyhow::Result<()> {
         Bench::Papers(args) => papers::run(args),
         Bench::Native(args) => native::run(root, args),
         Bench::Rayon(args) => rayon::run(root, args),
+        Bench::Marks(args) => marks::run(root, args),
+        Bench::Build(args) => build::run(root, args),
         Bench::Growth(args) => growth::run(root, args),
     }
 }

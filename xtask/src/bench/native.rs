@@ -8,17 +8,17 @@
 
 mod builds;
 pub mod process;
-mod table;
+pub mod table;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
-use dagsan_findings::{End, FINDINGS_FILE, Findings};
+use dagsan_findings::{End, FINDINGS_FILE, Findings, Stats};
 use indicatif::ProgressBar;
 
-pub use builds::{Build, cargo_dagsan, succeed, target_directory};
+pub use builds::{Build, TARGET, cargo_dagsan, forget_programs, succeed, target_directory};
 pub use table::{Aim, Measure};
 
 use table::Row;
@@ -107,7 +107,7 @@ pub fn run_suite(root: &Path, args: &Args, suite: &Suite) -> Result<()> {
 }
 
 /// The kernels of the program, and their sizes.
-fn list(program: &Path) -> Result<Vec<(String, u64)>> {
+pub fn list(program: &Path) -> Result<Vec<(String, u64)>> {
     let ended = process::run(Command::new(program).arg("list"))?;
     let kernel =
         |line: &str| Some((line.split_once(' ')?.0.to_owned(), line.split_once(' ')?.1.parse().ok()?));
@@ -135,7 +135,7 @@ fn measure(
             command.env("RAYON_NUM_THREADS", "1");
             let ended = process::run(command.env_remove("DAGSAN_OPTIONS"))?;
             if *build == Build::Dagsan {
-                row.tasks = checked(&findings)?;
+                row.tasks = checked(&findings)?.tasks;
             }
             ensure!(ended.status.success(), "{} ended with {}", build.name(), ended.status);
             let time = ended.stdout.lines().find_map(|line| line.strip_prefix("time ")?.parse().ok());
@@ -148,8 +148,8 @@ fn measure(
     Ok(row)
 }
 
-/// How many tasks there were in a run that was checked to its end, and in which no race was found.
-fn checked(path: &Path) -> Result<u64> {
+/// What a run took that was checked to its end, and in which no race was found.
+pub fn checked(path: &Path) -> Result<Stats> {
     let findings = Findings::read(path)?;
     fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))?;
     match findings.end {
@@ -157,7 +157,7 @@ fn checked(path: &Path) -> Result<u64> {
         other => bail!("the run was not checked to its end: {other:?}"),
     }
     ensure!(findings.races.is_empty(), "the kernel has a race: {:?}", findings.races[0]);
-    Ok(findings.stats.tasks)
+    Ok(findings.stats)
 }
 
 fn cores() -> usize {

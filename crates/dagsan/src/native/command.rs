@@ -211,8 +211,9 @@ fn forget_other_flags(directory: &Path, runtime: &Runtime) -> Result<()> {
     };
     let flags = wrapper::flags(runtime.pass.is_some());
     let eliminations = env::var(pass::ELIMINATIONS).unwrap_or_default();
+    let counts = env::var(pass::COUNTS).unwrap_or_default();
     let rayon = rayon::digest(&runtime.rayon)?;
-    let flags = format!("{flags}\nrayon {rayon:x}\npass {pass:x} {eliminations}");
+    let flags = format!("{flags}\nrayon {rayon:x}\npass {pass:x} {eliminations} {counts}");
     if fs::read_to_string(&stamp).is_ok_and(|known| known == flags) {
         return Ok(());
     }

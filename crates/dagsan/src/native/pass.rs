@@ -22,6 +22,8 @@ use crate::native::wrapper;
 const VARIABLE: &str = "DAGSAN_PASS";
 /// The variable that the pass reads: which marks it leaves out.
 pub const ELIMINATIONS: &str = "DAGSAN_ELIM";
+/// Another one: the file that it tells its counts to.
+pub const COUNTS: &str = "DAGSAN_COUNTS";
 /// The variable of the dynamic linker.
 const PRELOAD: &str = "LD_PRELOAD";
 const LIBRARY: &str = "libdagsan_pass.so";
@@ -93,6 +95,7 @@ fn attempt(directory: &Path, library: &Path) -> Result<Option<String>> {
     command.args(["--crate-type=lib", "--emit=obj", "-Copt-level=3", "--target", TARGET]);
     command.args(wrapper::library_flags(true)).arg("-o").arg(&object).arg(&source);
     preload(&mut command, library);
+    command.env_remove(COUNTS);
     let output = command.env("RUSTC_BOOTSTRAP", "1").output().context("cannot start rustc")?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);

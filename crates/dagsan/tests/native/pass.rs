@@ -3,8 +3,10 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
+use dagsan_findings::{FINDINGS_FILE, Findings, Marks};
+
 use crate::support::{
-    Directory, OPTIMISED_POINTS, POINTS, cargo_dagsan, package, run, run_point, target_directory,
+    Directory, OPTIMISED_POINTS, POINTS, cargo_dagsan, limited, package, run, run_point, target_directory,
 };
 
 /// A linker that wants nothing preloaded.
@@ -53,4 +55,71 @@ fn assembly_that_is_given_a_pointer_is_told() {
         found.uses.unseen.iter().map(|unseen| (unseen.what.as_str(), unseen.count)).collect();
     assert_eq!(unseen, [("inline assembly", 3)]);
     assert!(!found.uses.odd_sizes_unseen);
+}
+
+/// A task adds to 1000 numbers; the same code runs before, when nothing can be parallel.
+const COUNTED: &str = r#"use std::hint::black_box;
+use std::panic::Location;
+
+#[allow(improper_ctypes)]
+unsafe extern "C" {
+    safe fn __dagsan_finish_begin();
+    safe fn __dagsan_finish_end();
+    safe fn __dagsan_spawn(kind: u32, place: &'static Location<'static>, low: usize, high: usize) -> u64;
+    safe fn __dagsan_task_end();
+    safe fn __dagsan_resume(task: u64);
+    safe fn __dagsan_current() -> u64;
+}
+
+#[inline(never)]
+fn add_to_all(numbers: &mut [u64]) {
+    numbers.iter_mut().for_each(|number| *number += 1);
+}
+
+fn main() {
+    let numbers = black_box(vec![0; 1000]).leak();
+    // The task runs below this.
+    let below = 0;
+    let here = black_box(&raw const below) as usize;
+    add_to_all(numbers);
+    __dagsan_finish_begin();
+    let parent = __dagsan_current();
+    __dagsan_spawn(0, Location::caller(), 0, here);
+    add_to_all(numbers);
+    __dagsan_task_end();
+    __dagsan_resume(parent);
+    __dagsan_finish_end();
+}
+"#;
+
+/// Builds and runs it with `DAGSAN_COUNTS` and `DAGSAN_ELIM`: the line of its function, and what it has counted.
+fn counted(eliminations: &str) -> (Vec<u64>, Marks) {
+    let package = package(&format!("counted-{eliminations}"), COUNTED);
+    let (file, found) = (package.file("counts"), package.file("found.json"));
+    let directory = target_directory().with_file_name("native-counted");
+    // Without vectors.
+    let mut command =
+        cargo_dagsan(&package.0, &["build", "--release", "--config", "profile.release.opt-level=1"]);
+    command.env("CARGO_TARGET_DIR", &directory);
+    let built = run(command.env("DAGSAN_COUNTS", &file).env("DAGSAN_ELIM", eliminations));
+    assert_eq!(built.code, 0, "{}", built.stderr);
+    let mut command = limited(directory.join("dagsan/x86_64-unknown-linux-gnu/release/x"));
+    let ran = run(command.env(FINDINGS_FILE, &found));
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let told = fs::read_to_string(file).unwrap();
+    let line = told.lines().find(|line| line.contains("10add_to_all")).unwrap();
+    let numbers = line.split(' ').map_while(|word| word.parse().ok()).collect();
+    (numbers, Findings::read(&found).unwrap().stats.marks.unwrap())
+}
+
+#[test]
+fn accesses_and_marks_are_counted_in_the_code_and_in_tasks() {
+    // In place, covered, merged, sunk, other; marks in line, ranges.
+    let (code, executed) = counted("none");
+    assert_eq!(code, [2, 0, 0, 0, 0, 2, 0]);
+    assert_eq!((executed.in_place, executed.in_line, executed.ranges), (2000, 2000, 0));
+    let (code, executed) = counted("all");
+    assert_eq!(code, [0, 1, 0, 1, 0, 0, 1]);
+    assert_eq!((executed.covered, executed.sunk), (1000, 1000));
+    assert_eq!((executed.in_line, executed.ranges), (0, 1));
 }

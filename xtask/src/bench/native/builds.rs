@@ -3,12 +3,13 @@
 //! All are optimised alike (`kernels/Cargo.toml`: fat LTO, one unit). ThreadSanitizer is rustc's own, with the standard
 //! library as it comes: not instrumented, which is also what DagSan sees of it.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-const TARGET: &str = "x86_64-unknown-linux-gnu";
+pub const TARGET: &str = "x86_64-unknown-linux-gnu";
 
 /// How the kernels are built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +55,21 @@ impl Build {
 /// Where cargo builds the workspace, and where we put what we build besides.
 pub fn target_directory(root: &Path) -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |given| root.join(given))
+}
+
+/// Removes what `cargo dagsan` has built in a target directory, but for its runtime and its pass.
+pub fn forget_programs(directory: &Path) -> Result<()> {
+    let ours = directory.join("dagsan");
+    if !ours.exists() {
+        return Ok(());
+    }
+    for entry in fs::read_dir(&ours).with_context(|| format!("cannot read {}", ours.display()))? {
+        let path = entry.with_context(|| format!("cannot read {}", ours.display()))?.path();
+        if path.is_dir() && !path.ends_with("runtime") {
+            fs::remove_dir_all(&path).with_context(|| format!("cannot remove {}", path.display()))?;
+        }
+    }
+    Ok(())
 }
 
 /// Builds the `cargo dagsan` of this workspace, and returns the program.

@@ -73,11 +73,11 @@ pub fn table(rows: &[Row]) -> Vec<[String; 9]> {
 }
 
 /// For terminals.
-pub fn text(lines: &[[String; 9]]) -> String {
+pub fn text<const N: usize>(lines: &[[String; N]]) -> String {
     let width = |column: usize| lines.iter().map(|line| line[column].len()).max().unwrap_or(0);
     let mut text = String::new();
     for line in lines {
-        let cells: Vec<String> = (0..HEAD.len())
+        let cells: Vec<String> = (0..N)
             .map(|column| match column {
                 0 => format!("{:<1$}", line[column], width(column)),
                 _ => format!("{:>1$}", line[column], width(column)),
@@ -90,12 +90,12 @@ pub fn text(lines: &[[String; 9]]) -> String {
 }
 
 /// For Markdown.
-pub fn markdown(lines: &[[String; 9]]) -> String {
+pub fn markdown<const N: usize>(lines: &[[String; N]]) -> String {
     let mut text = String::new();
     for (number, line) in lines.iter().enumerate() {
         text += &format!("| {} |\n", line.join(" | "));
         if number == 0 {
-            text += &format!("{}|\n", "|---".repeat(HEAD.len()));
+            text += &format!("{}|\n", "|---".repeat(N));
         }
     }
     text

@@ -38,8 +38,8 @@ const MASKED: [&CStr; 2] = [c"__dagsan_read_masked", c"__dagsan_write_masked"];
 
 /// What is called for other bytes that are new, by their bits.
 const MISSES_OF_BITS: [&CStr; 2] = [c"__dagsan_miss_read", c"__dagsan_miss_write"];
-/// What is called behind loops.
-const PASSED: [&CStr; 2] = [c"__dagsan_range_read", c"__dagsan_range_write"];
+/// What is asked behind loops.
+const NEW: [&CStr; 2] = [c"__dagsan_range_read", c"__dagsan_range_write"];
 /// They take the bits, or the number of bytes, in rcx.
 const MISS_OF_BITS_KEEPS: &str = "={di},={cx},s,0,1,~{rax},~{rdx},~{dirflag},~{fpsr},~{flags},~{memory}";
 
@@ -203,19 +203,21 @@ impl Emitter {
         self.assembly_call(MISSES_OF_BITS[kind as usize], pointer, bits);
     }
 
-    /// Tells the runtime of a range of some bytes, which may be new.
-    pub(crate) fn passed(&self, kind: Kind, pointer: Value, bytes: Value) {
-        self.assembly_call(PASSED[kind as usize], pointer, bytes);
+    /// Is any byte of a range new? A number that is not 0 then.
+    pub(crate) fn is_new(&self, kind: Kind, pointer: Value, bytes: Value) -> Value {
+        let result = self.assembly_call(NEW[kind as usize], pointer, bytes);
+        self.llvm.part(self.builder, result, 1)
     }
 
-    /// Calls what takes a pointer in rdi and a number in rcx, and keeps all registers but four.
-    fn assembly_call(&self, name: &CStr, pointer: Value, number: Value) {
+    /// Calls what takes a pointer in rdi and a number in rcx, and keeps all registers but four. The second part of the result is
+    /// what is in rcx then.
+    fn assembly_call(&self, name: &CStr, pointer: Value, number: Value) -> Value {
         let llvm = self.llvm;
         let function = llvm.function(self.module, name, llvm.function_of(self.void, &[]));
         let result = llvm.structure(self.context, &[self.pointer, self.word]);
         let of = llvm.function_of(result, &[self.pointer, self.pointer, self.word]);
         let assembly = llvm.inline_assembly(of, "call ${2:P}", MISS_OF_BITS_KEEPS);
-        llvm.call(self.builder, of, assembly, &[function, pointer, number]);
+        llvm.call(self.builder, of, assembly, &[function, pointer, number])
     }
 
     /// Removes phis that were made anew. No value of the model is used after this.

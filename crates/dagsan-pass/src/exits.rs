@@ -7,7 +7,7 @@
 //!            are they few bytes, and all known? ──────────────► … the next range … ──► to
 //!            can nothing be parallel? ────────────────────────►
 //!            few bytes: as a mark in line that is new ────────►
-//!            else: call the runtime ──────────────────────────►
+//!            else: is any byte new? then call the runtime ────►
 //! ```
 
 use std::collections::BTreeMap;
@@ -205,7 +205,7 @@ impl Emitter {
 
         let Some(end) = llvm.terminator(block) else { return };
         let head = self.split(block, end);
-        let [cold, which, short, long] = [(); 4].map(|()| llvm.insert_block(self.context, block));
+        let [cold, which, short, long, call] = [(); 5].map(|()| llvm.insert_block(self.context, block));
         let start = |block: Block| {
             llvm.position_at_end(builder, block);
             self.locate(place);
@@ -222,8 +222,16 @@ impl Emitter {
         llvm.jump(builder, block);
         start(long);
         match shape {
-            Shape::Whole => self.passed(one.kind, pointer(low), length),
+            Shape::Whole => {
+                let new = self.is_new(one.kind, pointer(low), length);
+                let none = llvm.equal(builder, new, self.word(0));
+                self.usually(none, block, call);
+                start(call);
+                self.range(one.kind, pointer(low), length);
+            }
             Shape::Strided { by, width } => {
+                llvm.jump(builder, call);
+                start(call);
                 let between = llvm.subtract(builder, length, self.word(width));
                 let count = llvm.add(builder, llvm.divide(builder, between, self.word(by)), self.word(1));
                 self.strided(one.kind, pointer(low), self.word(by), count, self.word(width));

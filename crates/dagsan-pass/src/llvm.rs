@@ -243,6 +243,7 @@ interface! {
     raw_add = LLVMBuildAdd(builder: Builder, left: Value, right: Value, name: *const c_char) -> Value;
     raw_select = LLVMBuildSelect(builder: Builder, on: Value, yes: Value, no: Value, name: *const c_char) -> Value;
     raw_multiply = LLVMBuildMul(builder: Builder, left: Value, right: Value, name: *const c_char) -> Value;
+    raw_part = LLVMBuildExtractValue(builder: Builder, value: Value, index: u32, name: *const c_char) -> Value;
     raw_lane = LLVMBuildExtractElement(builder: Builder, vector: Value, index: Value, name: *const c_char) -> Value;
     raw_offset = LLVMBuildGEP2(
         builder: Builder, element: Type, pointer: Value, indices: *const Value, count: u32, name: *const c_char
@@ -493,6 +494,11 @@ impl Llvm {
 
     pub fn multiply(&self, builder: Builder, left: Value, right: Value) -> Value {
         self.raw_multiply(builder, left, right, NO_NAME)
+    }
+
+    /// A part of a structure.
+    pub fn part(&self, builder: Builder, value: Value, index: u32) -> Value {
+        self.raw_part(builder, value, index, NO_NAME)
     }
 
     pub fn lane(&self, builder: Builder, vector: Value, index: Value) -> Value {

@@ -376,76 +376,62 @@ macro_rules! enter {
 enter!(enter_read, SEEN, READS);
 enter!(enter_write, WRITTEN, WRITES);
 
-/// On in Rust, with every register saved.
+/// The log is full, or keeps more than this file can find out: on in Rust, with every register saved.
 ///
 /// ```text
-///   in    rdi  the address                      spoiled  rax rcx rdx rdi, flags
-///         eax  the code (`log`)
-///         rcx  what is accessed there
+///   in    rdi, eax, rcx, rbp  as in `part`     spoiled  rax rcx rdx rdi, flags
 ///         edx  0 read, 1 write
-///         rbp  the frame of the code
 ///
 ///   stack, from high to low:  return address | rsi r8 r9 r10 r11 rbx | … 64-aligned: XSAVE area
 /// ```
 #[cfg(any(feature = "inline-hooks", feature = "pass"))]
-macro_rules! with_all_saved {
-    ($name:ident, $record:path) => {
-        #[unsafe(naked)]
-        pub(crate) unsafe extern "C" fn $name() {
-            std::arch::naked_asm!(
-                "push rsi",
-                "push r8",
-                "push r9",
-                "push r10",
-                "push r11",
-                "push rbx",
-                "mov rbx, rsp",
-                // The XSAVE area: 512 bytes, a header of 64 that must be zero, and at most 2112 for AVX and AVX-512.
-                "sub rsp, 2688",
-                "and rsp, -64",
-                "mov r8d, eax",
-                "mov r9d, edx",
-                "xor eax, eax",
-                "mov [rsp + 512], rax",
-                "mov [rsp + 520], rax",
-                "mov [rsp + 528], rax",
-                "mov [rsp + 536], rax",
-                "mov [rsp + 544], rax",
-                "mov [rsp + 552], rax",
-                "mov [rsp + 560], rax",
-                "mov [rsp + 568], rax",
-                // x87, SSE, AVX and the three parts of AVX-512.
-                "mov eax, 0xe7",
-                "xor edx, edx",
-                "xsave64 [rsp]",
-                "mov rsi, rcx",
-                "mov edx, r9d",
-                "mov ecx, r8d",
-                "mov r8, rbp",
-                "call {record}",
-                "mov eax, 0xe7",
-                "xor edx, edx",
-                "xrstor64 [rsp]",
-                "mov rsp, rbx",
-                "pop rbx",
-                "pop r11",
-                "pop r10",
-                "pop r9",
-                "pop r8",
-                "pop rsi",
-                "ret",
-                record = sym $record,
-            )
-        }
-    };
+#[unsafe(naked)]
+unsafe extern "C" fn slow() {
+    naked_asm!(
+        "push rsi",
+        "push r8",
+        "push r9",
+        "push r10",
+        "push r11",
+        "push rbx",
+        "mov rbx, rsp",
+        // The XSAVE area: 512 bytes, a header of 64 that must be zero, and at most 2112 for AVX and AVX-512.
+        "sub rsp, 2688",
+        "and rsp, -64",
+        "mov r8d, eax",
+        "mov r9d, edx",
+        "xor eax, eax",
+        "mov [rsp + 512], rax",
+        "mov [rsp + 520], rax",
+        "mov [rsp + 528], rax",
+        "mov [rsp + 536], rax",
+        "mov [rsp + 544], rax",
+        "mov [rsp + 552], rax",
+        "mov [rsp + 560], rax",
+        "mov [rsp + 568], rax",
+        // x87, SSE, AVX and the three parts of AVX-512.
+        "mov eax, 0xe7",
+        "xor edx, edx",
+        "xsave64 [rsp]",
+        "mov rsi, rcx",
+        "mov edx, r9d",
+        "mov ecx, r8d",
+        "mov r8, rbp",
+        "call {record}",
+        "mov eax, 0xe7",
+        "xor edx, edx",
+        "xrstor64 [rsp]",
+        "mov rsp, rbx",
+        "pop rbx",
+        "pop r11",
+        "pop r10",
+        "pop r9",
+        "pop r8",
+        "pop rsi",
+        "ret",
+        record = sym log::record_miss,
+    )
 }
-
-#[cfg(feature = "pass")]
-pub(crate) use with_all_saved;
-
-// The log is full, or keeps more than this file can find out.
-#[cfg(any(feature = "inline-hooks", feature = "pass"))]
-with_all_saved!(slow, log::record_miss);
 
 /// The same where hooks are called: to the program they are functions like others, which may spoil what functions spoil.
 #[cfg(not(any(feature = "inline-hooks", feature = "pass")))]

@@ -1,4 +1,5 @@
-//! What a range behind a loop calls (`dagsan-pass`, `exits`), unless it is so short that a mark in line does.
+//! What a range behind a loop asks (`dagsan-pass`, `exits`), unless it is so short that a mark in line does: is any of it new to
+//! the strand? If so, it calls the hook for ranges.
 //!
 //! Written in assembly for the same reason as `miss`: the loop around it keeps its registers. Most ranges are known to the strand
 //! already, and then nothing is done but comparing words.
@@ -6,24 +7,20 @@
 use std::arch::naked_asm;
 
 use crate::layout::{SEEN, WRITTEN};
-use crate::miss::with_all_saved;
-use crate::ranges;
 use crate::state::OWNER;
 
-/// An entry for ranges of any length but 0.
+/// For ranges of any length but 0.
 ///
 /// ```text
-///   in    rdi  the address                      spoiled  rax rcx rdx rdi, flags
-///         rcx  how many bytes
-///         rbp  the frame of the code
-///         [rsp] the code address
+///   in    rdi  the address                      spoiled  rax rdx rdi, flags
+///         rcx  how many bytes                   out      rcx  0 if all are known, or if nobody wants to know
 ///
 ///         line …  ┌────────┬────────┬ … ┬────────┐
 ///         first   │   rrrrr│rrrrrrrr│ … │rr      │   last line
 ///                 └────────┴────────┴ … ┴────────┘
 /// ```
 macro_rules! range {
-    ($symbol:literal, $name:ident, $kind:literal, $table:ident) => {
+    ($symbol:literal, $name:ident, $table:ident) => {
         #[unsafe(export_name = $symbol)]
         #[unsafe(naked)]
         unsafe extern "C" fn $name() {
@@ -34,7 +31,6 @@ macro_rules! range {
                 "push rsi",
                 "push r8",
                 "push r9",
-                "push rcx",
                 "lea rsi, [rdi + rcx - 1]",
                 "mov rax, rdi",
                 "shr rax, 6",
@@ -65,35 +61,21 @@ macro_rules! range {
                 "mov ecx, esi",
                 "not ecx",
                 "shl rdx, cl",
-                // A shift by 0 leaves the flags alone.
-                "test rdx, rdx",
-                "jnz 5f",
-                "pop rcx",
-                "pop r9",
-                "pop r8",
-                "pop rsi",
-                "9:",
-                "ret",
                 "5:",
-                "pop rcx",
+                "mov rcx, rdx",
                 "pop r9",
                 "pop r8",
                 "pop rsi",
-                "mov rax, [rsp]",
-                "and eax, -4",
-                "or eax, 1",
-                "mov edx, {kind}",
-                "jmp {slow}",
+                "ret",
+                "9:",
+                "xor ecx, ecx",
+                "ret",
                 owner = sym OWNER,
                 table = const $table,
-                kind = const $kind,
-                slow = sym slow,
             )
         }
     };
 }
 
-range!("__dagsan_range_read", read, 0, SEEN);
-range!("__dagsan_range_write", write, 1, WRITTEN);
-
-with_all_saved!(slow, ranges::record_miss);
+range!("__dagsan_range_read", read, SEEN);
+range!("__dagsan_range_write", write, WRITTEN);

@@ -81,17 +81,6 @@ fn record_from(start: usize, len: usize, count: usize, stride: usize, kind: Acce
     });
 }
 
-/// A range that `miss_range` does not know. `kind` is 0 for a read, 1 for a write.
-#[cfg(feature = "pass")]
-pub(crate) extern "C" fn record_miss(start: usize, len: usize, kind: u32, code: u32, frame: usize) {
-    let kind = if kind == 0 { AccessKind::Read } else { AccessKind::Write };
-    let Ok(bytes) = Bytes::new(start as u64, len as u64) else { return };
-    session::with(|session| {
-        let origin = session.origin(code, frame);
-        log::record_bytes(session, bytes, kind, origin);
-    });
-}
-
 /// A read of `size` bytes.
 #[unsafe(no_mangle)]
 #[inline(never)]

@@ -66,8 +66,10 @@ const NATIVE: Suite = Suite {
         marks: ["<!-- measured: by cargo xtask bench native --write -->\n", "<!-- end -->\n"],
     },
     aims: &[
-        aim(Some("matmul"), Measure::Slowdown, 6.0),
-        aim(Some("matmul"), Measure::AgainstTsan, 0.35),
+        aim(Some("matmul"), Measure::Slowdown, 1.7),
+        aim(Some("strassen"), Measure::Slowdown, 3.5),
+        aim(Some("sparselu"), Measure::Slowdown, 3.0),
+        aim(Some("smith-waterman"), Measure::Slowdown, 2.5),
         aim(Some("quicksort"), Measure::Slowdown, 2.6),
         aim(Some("fib"), Measure::NsPerTask, 80.0),
         aim(None, Measure::Slowdown, 3.0),

@@ -15,7 +15,10 @@ const RAYON: Suite = Suite {
         name: "docs/benchmarks/rayon.md",
         marks: ["<!-- measured: by cargo xtask bench rayon --write -->\n", "<!-- end -->\n"],
     },
-    aims: &[Aim { kernel: None, measure: Measure::AgainstTsan, most: 0.5 }],
+    aims: &[
+        Aim { kernel: Some("map-reduce"), measure: Measure::Slowdown, most: 5.0 },
+        Aim { kernel: None, measure: Measure::AgainstTsan, most: 0.5 },
+    ],
 };
 
 /// Runs the benchmark and prints the table.

@@ -89,7 +89,12 @@ pub fn with_inside<R>(_: &Inside, action: impl FnOnce(&mut Session) -> R) -> Opt
     if !is_owner() {
         return None;
     }
-    let _held = Held::take().ok()?;
+    let Ok(_held) = Held::take() else {
+        // Another thread ends the program, and what this one would tell, that a block is other memory from now on for instance,
+        // is not heard. What it does from here on must not be either.
+        ACTIVE.set(false);
+        return None;
+    };
     // SAFETY: this thread has taken `HELD`, and gives it back below.
     let session = unsafe { &mut *SESSION.0.get() };
     let session = session.as_mut()?;

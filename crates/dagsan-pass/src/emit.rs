@@ -140,7 +140,7 @@ impl Emitter {
         let kind = access.kind;
         match access.place {
             Place::Length { pointer, bytes } => {
-                let bytes = self.llvm.extend(self.builder, bytes, self.word);
+                let bytes = self.llvm.extend(self.builder, self.current(bytes), self.word);
                 self.range(kind, self.current(pointer), bytes);
             }
             Place::Elements { at, mask, bytes, lanes } => self.elements(kind, at, mask, bytes, lanes),
@@ -267,26 +267,30 @@ impl Emitter {
     fn elements(&self, kind: Kind, at: Elements, mask: LaneMask, bytes: u64, lanes: u32) {
         let llvm = self.llvm;
         let bits = match mask {
-            LaneMask::Bits(bits) => bits,
-            LaneMask::Signs(vector) => self.signs(vector),
+            LaneMask::Bits(bits) => self.current(bits),
+            LaneMask::Signs(vector) => self.signs(self.current(vector)),
         };
         match at {
             Elements::Vector(pointer) => {
+                let pointer = self.current(pointer);
                 let bits = self.as_word(bits);
                 self.call(MASKED[kind as usize], self.void, &[pointer, bits, self.word(bytes)]);
             }
             Elements::Packed(pointer) => {
+                let pointer = self.current(pointer);
                 let count = self.call(c"llvm.ctpop.i64", self.word, &[self.as_word(bits)]);
                 let length = llvm.multiply(self.builder, count, self.word(bytes));
                 self.call(RANGE[kind as usize], self.void, &[pointer, length]);
             }
             Elements::Pointers(pointers) => {
+                let pointers = self.current(pointers);
                 for lane in 0..lanes {
                     let pointer = llvm.lane(self.builder, pointers, self.word(lane.into()));
                     self.lane(kind, pointer, bits, lane, bytes);
                 }
             }
             Elements::Indices { base, index, scale } => {
+                let [base, index, scale] = [base, index, scale].map(|value| self.current(value));
                 let scale = llvm.extend(self.builder, scale, self.word);
                 for lane in 0..lanes {
                     let index = llvm.lane(self.builder, index, self.word(lane.into()));

@@ -23,6 +23,8 @@ pub const POINTS: &[Point] = points![
     vector_avx_store_apart,
     vector_avx_masked_load,
     vector_avx_masked_load_apart,
+    vector_masked_behind_a_loop,
+    vector_masked_behind_a_loop_apart,
     vector_avx_masked_store,
     vector_avx_masked_store_apart,
     vector_avx2_masked_load,
@@ -283,6 +285,61 @@ fn vector_avx_masked_store_apart() {
         spawn!(scope, store!(at(all, 8), black_box(1.0)));
         spawn!(scope, store!(at(all, 11), black_box(1.0)));
         spawn!(scope, store!(at(all, 12), black_box(1.0)));
+    });
+}
+
+/// Reads under a mask where a loop has come to, whose own marks are behind it.
+// expect: race read/write on 4 bytes of heap by 1/2
+fn vector_masked_behind_a_loop() {
+    #[target_feature(enable = "avx")]
+    #[inline(never)]
+    fn touch(mut place: *mut f32, end: usize) {
+        let mask = _mm256_set_epi32(0, 0, 0, 0, -1, 0, 0, -1);
+        let mut index = 0;
+        // SAFETY: in the buffer.
+        unsafe {
+            while index < end && *place == 0.0 {
+                *place = 1.0;
+                place = place.add(1);
+                index += 1;
+            }
+            black_box(_mm256_maskload_ps(place, mask)); // race (1)
+        }
+    }
+    let (_all, all) = buffer(0f32, 64);
+    let end = black_box(20);
+    finish(|scope| {
+        // SAFETY: the processor has it, see above.
+        spawn!(scope, unsafe { touch(all.at(), end) });
+        spawn!(scope, store!(at(all, 23), black_box(1.0))); // race (2)
+    });
+}
+
+/// Reads under a mask where a loop has come to, whose own marks are behind it.
+// expect: race-free
+fn vector_masked_behind_a_loop_apart() {
+    #[target_feature(enable = "avx")]
+    #[inline(never)]
+    fn touch(mut place: *mut f32, end: usize) {
+        let mask = _mm256_set_epi32(0, 0, 0, 0, -1, 0, 0, -1);
+        let mut index = 0;
+        // SAFETY: in the buffer.
+        unsafe {
+            while index < end && *place == 0.0 {
+                *place = 1.0;
+                place = place.add(1);
+                index += 1;
+            }
+            black_box(_mm256_maskload_ps(place, mask));
+        }
+    }
+    let (_all, all) = buffer(0f32, 64);
+    let end = black_box(20);
+    finish(|scope| {
+        // SAFETY: the processor has it, see above.
+        spawn!(scope, unsafe { touch(all.at(), end) });
+        spawn!(scope, store!(at(all, 21), black_box(1.0)));
+        spawn!(scope, store!(at(all, 24), black_box(1.0)));
     });
 }
 

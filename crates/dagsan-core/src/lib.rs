@@ -6,6 +6,7 @@
 mod access;
 mod analysis;
 mod bytes;
+pub mod contract;
 mod detector;
 mod error;
 mod event;

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use dagsan_core::contract::{Contraction, Expand, Opened, SmallSet, Taken};
-use dagsan_core::{Bytes, Consumer, Dropped, Error, Event, Phase, Run, Step, Strand, Stream, TaskId, TaskKind};
+use dagsan_core::{
+    Bytes, Consumer, Dropped, Error, Event, Phase, Run, Step, Strand, Stream, TaskId, TaskKind,
+};
 
 /// Contracts what it gets, as the runtime of native programs does, and tells the rest to a stream of its own.
 pub(crate) struct Contracting<C> {
@@ -37,11 +39,6 @@ impl<C: Consumer> Contracting<C> {
     /// The other stream's consumer.
     pub(crate) fn into_consumer(self) -> C {
         self.told.stream.into_consumer()
-    }
-
-    /// How many tasks the other stream knows nothing of.
-    pub(crate) fn contracted(&self) -> u64 {
-        self.contraction.contracted()
     }
 
     /// Tells the other stream what is left.

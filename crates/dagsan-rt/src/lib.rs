@@ -52,4 +52,5 @@ mod sync;
 mod tables;
 mod tasks;
 mod threads;
+mod tiny;
 mod uses;

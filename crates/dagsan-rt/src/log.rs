@@ -27,6 +27,7 @@
 //! If the log is full the strand's accesses are delivered, and it begins again: a strand may come in pieces. To
 //! keep call stacks (`sites::depth`) the log claims to be full all the time, so that every entry is made here.
 
+use dagsan_core::contract::MOST;
 use dagsan_core::{AccessKind, Bytes, Location, Run, SiteId, Span};
 
 use crate::layout::{self, SEEN, WRITTEN};
@@ -284,6 +285,19 @@ pub(crate) fn record_bytes(session: &mut session::Session, bytes: Bytes, kind: A
 pub(crate) fn is_empty() -> bool {
     // SAFETY: as in `record`.
     unsafe { (*Log::of(AccessKind::Read)).is_empty() && (*Log::of(AccessKind::Write)).is_empty() }
+}
+
+/// Are there so few lines that a set of a tiny task has room for them?
+pub(crate) fn is_small() -> bool {
+    const ENTRIES: usize = MOST / 4;
+    // SAFETY: as in `record`.
+    let logs = unsafe { [&*Log::of(AccessKind::Read), &*Log::of(AccessKind::Write)] };
+    let few = |log: &Log| {
+        let entries = log.entries();
+        entries.len() <= ENTRIES
+            && entries.iter().map(|entry| (entry.lines >> MORE) + 1).sum::<u64>() <= ENTRIES as u64
+    };
+    logs.into_iter().all(few)
 }
 
 /// What is delivered at a time: as much as stays in the processor's first cache.

@@ -25,6 +25,8 @@ pub struct Options {
     pub max_memory: usize,
     /// Keep the whole call stack of every access.
     pub stacks: bool,
+    /// Tiny tasks are contracted.
+    pub tiny: bool,
     pub hygiene: Hygiene,
 }
 
@@ -57,6 +59,7 @@ impl Default for Options {
             max_races: RACE_LIMIT,
             max_memory: 0,
             stacks: false,
+            tiny: true,
             hygiene: Hygiene {
                 heap: true,
                 stacks: true,
@@ -110,6 +113,7 @@ impl Options {
             "max_races" => self.max_races = number()? as usize,
             "max_memory" => self.max_memory = number()? as usize,
             "stacks" => self.stacks = flag()?,
+            "tiny" => self.tiny = flag()?,
             "heap" => hygiene.heap = flag()?,
             "task_stacks" => hygiene.stacks = flag()?,
             "thread_locals" => hygiene.thread_locals = flag()?,
@@ -137,6 +141,7 @@ impl Options {
   max_memory=MIB   stop checking when the detector holds more (default 0: no limit)
   exitcode=N       the exit code if there are races (default 66)
   findings=FILE    where to write what was found, for `dagsan report FILE`
+  tiny=0           tell the detector of every task by itself, however small
   split=N          cut rayon's parallel iterators into about N pieces, instead of single items
   format=json      JSON instead of text (read by `cargo dagsan`)
   color=WHEN       auto, always or never (read by `cargo dagsan`)

@@ -115,6 +115,13 @@ impl Sync {
         self.acquired
     }
 
+    /// Is there nothing that the end of a strand or a task must be compared with: no lock held or lost, no word that code without
+    /// hooks may change, nobody on a worker?
+    #[inline]
+    pub fn is_idle(&self) -> bool {
+        self.watch.is_empty() && self.locks.is_idle() && self.seats.is_empty()
+    }
+
     /// Has the running strand accessed something atomically?
     #[inline]
     pub fn has_accesses(&self) -> bool {
@@ -171,7 +178,7 @@ impl Session {
         if self.stopped.is_some() {
             return;
         }
-        let task = self.tasks.current();
+        let task = self.told();
         let (kind, value) = match done {
             Done::Load { value } => (AccessKind::Read, value),
             Done::Store { new } | Done::Update { new, .. } => (AccessKind::Write, new),
@@ -375,7 +382,7 @@ impl Session {
     }
 
     fn lost(&mut self, task: TaskId, lock: LockId) {
-        if task == self.tasks.current() {
+        if task == self.told() {
             self.event(Event::Unlock { task, lock });
         } else {
             self.sync.locks.lost.push((task, lock));
@@ -388,7 +395,7 @@ impl Session {
         if self.sync.locks.lost.is_empty() {
             return;
         }
-        let current = self.tasks.current();
+        let current = self.told();
         let lost: Vec<_> = self.sync.locks.lost.extract_if(.., |(task, _)| *task == current).collect();
         for (task, lock) in lost {
             self.event(Event::Unlock { task, lock });
@@ -411,7 +418,7 @@ impl Session {
         if self.stopped.is_some() {
             return;
         }
-        let task = self.tasks.current();
+        let task = self.told();
         if order.acquire {
             for address in self.sync.fences.take_loaded(task) {
                 self.acquire(address, Order::ACQUIRE, task);
@@ -444,7 +451,7 @@ impl Session {
 
     #[cold]
     fn look_at_watched(&mut self) {
-        let task = self.tasks.current();
+        let task = self.told();
         for watched in self.sync.watch.take(task) {
             let Some(word) = self.sync.words.get_mut(watched.address) else { continue };
             // One that cannot be looked at is gone.

@@ -6,6 +6,7 @@
 
 mod batch;
 mod case;
+mod change;
 mod shrink;
 
 use std::path::{Path, PathBuf};

@@ -10,10 +10,10 @@ use crate::bytes::{Bytes, Location};
 use crate::error::Error;
 use crate::event::Construct;
 use crate::history::{History, Judge, Record};
-use crate::ids::{StrandId, TaskId};
+use crate::ids::{SiteId, StrandId, TaskId};
 use crate::locks::{Held, ISOLATED, Lockset, Locksets, share};
 use crate::order::{self, Build, Engine, Isolation, Order, Visits};
-use crate::race::{Access, Meeting, Meetings, Race, RaceLog};
+use crate::race::{Access, Allocator, Meeting, Meetings, Race, RaceLog};
 use crate::stand_in::{Exits, StandIns};
 use crate::step::{Phase, Step};
 use crate::stream::{Consumer, Dropped, Strand};
@@ -153,6 +153,11 @@ impl Detector {
     /// latest are compared only.
     pub fn meetings(&self) -> &[Meeting] {
         self.found.meetings.all()
+    }
+
+    /// What is done at `site` is an allocator's doing.
+    pub fn is_allocators(&mut self, site: SiteId, what: Allocator) {
+        self.found.log.is_allocators(site, what);
     }
 
     /// Takes back those of the races from number `from` on that a front end, which knows what memory is, finds to be none.

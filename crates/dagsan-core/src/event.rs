@@ -189,8 +189,15 @@ impl Event {
     /// The task that makes the event.
     #[inline]
     pub fn task(&self) -> TaskId {
+        let mut event = *self;
+        *event.task_mut()
+    }
+
+    /// The same, to be told of another stream.
+    #[inline]
+    pub fn task_mut(&mut self) -> &mut TaskId {
         use Event::*;
-        match *self {
+        match self {
             Spawn { parent: task, .. }
             | TaskEnd { task }
             | FinishBegin { task }

@@ -86,6 +86,8 @@ impl TaskId {
 pub struct SiteId(u32);
 
 impl SiteId {
+    pub(crate) const FIRST: SiteId = SiteId(0);
+
     /// The largest site number.
     pub const MAX: u32 = (1 << 29) - 1;
 

@@ -6,6 +6,7 @@
 mod access;
 mod analysis;
 mod bytes;
+pub mod contract;
 mod detector;
 mod error;
 mod event;
@@ -34,7 +35,7 @@ pub use error::Error;
 pub use event::{Construct, Event, TaskKind};
 pub use ids::{LockId, PromiseId, RegionId, ScopeId, SiteId, StrandId, SyncId, TaskId};
 pub use locks::{Held, LockMode};
-pub use race::{Access, Meeting, Race, RaceLog};
+pub use race::{Access, Allocator, Meeting, Race, RaceLog};
 pub use recording::Recording;
 pub use step::{Phase, Step};
 pub use stream::{Consumer, Dropped, Strand, Stream};

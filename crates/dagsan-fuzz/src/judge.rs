@@ -8,11 +8,13 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use dagsan_core::contract::MOST;
 use dagsan_core::graph::{EdgeKind, GraphBuilder};
 use dagsan_core::oracle::Oracle;
-use dagsan_core::order::{Engine, Isolation, Options};
+use dagsan_core::order::{self, Engine, Isolation, Options};
 use dagsan_core::{Bytes, Construct, Consumer, Detector, Dropped, Error, Race, Run, Step, Strand, Stream};
 
+use crate::contracted::Contracting;
 use crate::sections::DependentSections;
 use crate::{Class, Outcome, Program, Schedule, Stmt, run_in};
 
@@ -231,6 +233,7 @@ pub fn judge_in(
     if program.walk().any(|stmt| matches!(stmt, Stmt::Lock(..))) {
         judge_sections(program, schedule, engines)?;
     }
+    judge_contracted(program, schedule, &racy_bytes)?;
     Ok(Judgement { outcome, racy_bytes, verdicts })
 }
 
@@ -253,6 +256,25 @@ fn judge_sections(
     let racy = stream.into_consumer().racy_bytes();
     match found.symmetric_difference(&racy).next() {
         Some(&byte) => Err(Disagreement { engine: "(sections)", about: About::Missed(byte) }),
+        None => Ok(()),
+    }
+}
+
+/// Contracted, the same run has the same races: with sets of one line, and so little is contracted, or with more.
+fn judge_contracted(
+    program: &Program,
+    schedule: Schedule,
+    racy_bytes: &BTreeSet<u64>,
+) -> Result<(), Disagreement> {
+    let limit = 1 + program.walk().count() % MOST;
+    let court = Stream::with_recent(Court::new(&[order::default_engine()]), RECENT);
+    let mut stream = Stream::new(Contracting::new(court, limit));
+    run_in(program, schedule, &mut stream).map_err(ill_formed)?;
+    let mut contracting = stream.into_consumer();
+    contracting.expand().map_err(ill_formed)?;
+    let (found, _) = contracting.into_consumer().judge()?;
+    match found.symmetric_difference(racy_bytes).next() {
+        Some(&byte) => Err(Disagreement { engine: "(contraction)", about: About::Missed(byte) }),
         None => Ok(()),
     }
 }

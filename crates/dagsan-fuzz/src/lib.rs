@@ -6,6 +6,7 @@
 //! form ([`Program::parse`], `Display`) keeps it as a regression test. [`rust`] makes native Rust of it.
 //! [`marks`] has random functions, for which accesses get hooks.
 
+mod contracted;
 mod generate;
 mod judge;
 pub mod marks;

@@ -30,7 +30,7 @@ use std::time::Instant;
 
 use dagsan_core::structure::ROOT;
 use dagsan_core::{
-    AccessKind, Bytes, Construct, Detector, Error, Event, ScopeId, SiteId, Span, Stream, TaskId, TaskKind,
+    AccessKind, Allocator, Bytes, Construct, Detector, Error, Event, ScopeId, SiteId, Span, Stream, TaskId, TaskKind,
 };
 use dagsan_findings as findings;
 
@@ -417,25 +417,12 @@ impl Session {
         }
     }
 
-    /// Withdraws those of the latest races of which both sides are the allocator's, unless both are frees. Blocks of code without
-    /// hooks, as the standard library has, are passed from task to task under locks that nobody sees, and the allocator is all that
-    /// is seen of it. Code with hooks touches a block besides, or the pointer to it.
-    #[cold]
-    fn withdraw_allocators(&mut self) {
-        if self.stream.consumer().dropped_races() == 0 {
-            let (known, sites) = (self.found.known(), &self.sites);
-            let is_none = |race: &dagsan_core::Race| sites.are_allocators(race.first.site, race.second.site);
-            self.stream.consumer_mut().withdraw_races(known, is_none);
-        }
-    }
-
     /// Sees what came of a delivery.
     pub fn delivered(&mut self, result: Result<(), Error>) {
         if let Err(error) = result {
             self.stop(&error);
         }
         if self.stream.consumer().races().len() > self.found.known() {
-            self.withdraw_allocators();
             self.withdraw_owned();
             let races = self.stream.consumer().races();
             self.found.more(races, &mut self.sites, &self.tasks, &self.image, self.call);
@@ -471,6 +458,7 @@ impl Session {
         }
         let stack = self.stack_of_call(frame);
         let site = self.sites.number(Origin::free(stack), false);
+        self.stream.consumer_mut().is_allocators(site, Allocator::Frees);
         if to_system {
             // Piece by piece: of a large mapping most may never have been touched, and nothing remains to be remembered.
             for at in (0..size).step_by(PIECE) {
@@ -504,6 +492,7 @@ impl Session {
         let Ok(bytes) = Bytes::new(start as u64, size as u64) else { return };
         let site = self.sites.stack_number(frames);
         let site = self.sites.number(Origin::filled(site), false);
+        self.stream.consumer_mut().is_allocators(site, Allocator::Fills);
         self.write(bytes, site);
     }
 

@@ -177,12 +177,6 @@ impl Sites {
         number
     }
 
-    /// Is one of the two what the allocator has written, and the other the allocator's too?
-    pub fn are_allocators(&self, a: SiteId, b: SiteId) -> bool {
-        let of_allocator = |site| site != UNKNOWN && self.origin(site).has_stack();
-        of_allocator(a) && of_allocator(b) && !(self.is_free(a) && self.is_free(b))
-    }
-
     /// Was it a free?
     pub fn is_free(&self, site: SiteId) -> bool {
         site != UNKNOWN && self.origin(site).is_free()

@@ -42,6 +42,8 @@ pub const POINTS: &[Point] = points![
     mapping_shrinks_from_under_another,
     mapping_fails_to_go,
     allocator_of_code_without_hooks,
+    allocator_of_much_without_hooks,
+    allocator_of_much_with_hooks,
 ];
 
 /// Where a task leaves a pointer for another.
@@ -427,5 +429,26 @@ fn allocator_of_code_without_hooks() {
     siblings(|| {
         let stack = std::backtrace::Backtrace::force_capture();
         black_box(stack.to_string().len());
+    });
+}
+
+/// A block that is larger than the number of races that are kept. Who passes it on does so under a lock that nobody sees.
+// expect: race-free
+fn allocator_of_much_without_hooks() {
+    let at = &nothing();
+    finish(|scope| {
+        spawn!(scope, at.store(zeroes!(black_box(1 << 20)), Relaxed));
+        // SAFETY: the block is there, and is freed once.
+        spawn!(scope, unsafe { libc::free(at.load(Relaxed).cast()) });
+    });
+}
+
+// expect: race write/free on 8 bytes of heap by 1/2
+fn allocator_of_much_with_hooks() {
+    let at = &nothing();
+    finish(|scope| {
+        spawn!(scope, at.store(zeroes!(black_box(1 << 20)), Relaxed); store!(left(at, 12345), 1)); // race (1)
+        // SAFETY: the block is there, and is freed once.
+        spawn!(scope, unsafe { libc::free(at.load(Relaxed).cast()) }); // race (2)
     });
 }

@@ -85,7 +85,8 @@ fn steps(args: Args) -> Vec<Step> {
         before: Some(require_loom_tests),
         work: Work::Cargo { env: LOOM_ENV, args: LOOM_ARGS },
     });
-    steps.push(cargo("native programs", &["xtask", "fuzz-native", "--programs", "60", "--batch", "60"]));
+    steps.push(cargo("native programs", &["xtask", "fuzz-native", "--programs", "4000"]));
+    steps.push(cargo("compiled programs", &["xtask", "fuzz-native", "--compiled", "--programs", "60"]));
     steps.push(cargo("marks", &["xtask", "fuzz-marks", "--count", "300"]));
     steps.push(Step {
         name: "doc",

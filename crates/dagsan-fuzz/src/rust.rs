@@ -2,24 +2,30 @@
 //!
 //! ```text
 //!   Program ─ say ─► Said ─┬─ run in the executor's order ─► oracle ─► racy bytes ─ layout ─► racy addresses ─┐
-//!                          └─ write ─► Rust ─ cargo dagsan build ─► a process ─► findings ─► racy addresses ──┴─ equal?
+//!                          └─ lower ─► operations ─┬─ as Rust ────────┬─► a process ─► findings ─► racy addresses ──┴─ equal?
+//!                                                  └─ as text, which ─┘
+//!                                                     is interpreted
 //! ```
 //!
 //! [`say`] puts what Rust can say in the place of what it cannot, so that both sides judge the same program; no program
-//! is left out. [`write_batch`] writes a crate of many programs, of which a process runs one.
+//! is left out. [`write_batch`] writes a crate of many programs, of which a process runs one. [`write_interpreter`] writes a crate that
+//! runs any program whose text it is given: it is built once, and so is not bound by the compiler, which sees every program otherwise.
 //!
 //! What cannot be said: regions (their tasks become asyncs, and nobody awaits them), locks that are not given back, or held
 //! while others may run (left out), atomic accesses that are not aligned words (made so), and frees of a part of a
 //! block (they free all that the program accesses together with it).
 
 mod layout;
+mod lower;
 mod nest;
+#[path = "rust/batch/op.rs"]
+mod op;
 mod said;
 mod write;
 
 pub use layout::{Layout, Region};
 pub use said::{Said, say};
-pub use write::write_batch;
+pub use write::{interpreted, write_batch, write_interpreter};
 
 use std::collections::BTreeSet;
 

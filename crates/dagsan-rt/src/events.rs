@@ -243,8 +243,8 @@ thread_local! {
     static KEEPS_BOOKS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// What the allocator writes on this thread from here on, or until here, is a task runtime's own business: lists that it keeps
-/// of tasks, and that parallel tasks make grow.
+/// What the allocator writes and frees on this thread from here on, or until here, is a task runtime's own business: lists that it
+/// keeps of tasks, and that parallel tasks make grow, also when they have ended.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn __dagsan_keep_books(keeps: bool) {

@@ -180,11 +180,19 @@ fn freed(start: *mut c_void) {
     if ACTIVE.get() {
         // SAFETY: the program says that this is a block of the allocator's.
         let size = unsafe { malloc_usable_size(start) };
-        session::with(|session| session.free(start as usize, size, size >= LARGE, frame));
+        tell_free(start as usize, size, frame);
     }
     change(|blocks| {
         let block = blocks.living.0.remove(&(start as usize));
         blocks.remember(block);
+    });
+}
+
+/// Tells the session of a free. One of a task runtime's books is no write of the running task, which may even have ended.
+fn tell_free(start: usize, size: usize, frame: usize) {
+    session::with(|session| match events::keeps_books() {
+        true => session.allocated(start, size),
+        false => session.free(start, size, size >= LARGE, frame),
     });
 }
 
@@ -239,8 +247,7 @@ unsafe fn resized(old: *mut c_void, size: usize) -> *mut c_void {
     // Before the free is told: if it races, the block is asked for.
     change(|blocks| blocks.remember(block));
     if ACTIVE.get() {
-        let frame = start::frame();
-        session::with(|session| session.free(old as usize, had, had >= LARGE, frame));
+        tell_free(old as usize, had, start::frame());
     }
     let filled = block.map_or(had, |block| block.size).min(size);
     if new.is_null() { new } else { allocated(new, size, filled) }

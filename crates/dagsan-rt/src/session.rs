@@ -531,7 +531,8 @@ impl Session {
         self.forget_words(start..start.saturating_add(size));
     }
 
-    /// A block comes into being: what was done to its addresses was done to other memory.
+    /// A block comes into being, or the running task has nothing to do with its end: what was done to its addresses was done to
+    /// other memory.
     pub fn allocated(&mut self, start: usize, size: usize) {
         self.owned.forget(start);
         if self.active && self.options.hygiene.heap {

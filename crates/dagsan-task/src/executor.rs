@@ -230,10 +230,12 @@ impl Executor {
     #[cold]
     fn make_ready(&self, address: usize) {
         let mut blocked = self.blocked.borrow_mut();
-        while let Some((&key, &fiber)) = blocked.range((address, 0)..=(address, u64::MAX)).next() {
-            blocked.remove(&key);
-            events::books(|| self.ready.borrow_mut().push_back(fiber));
-        }
+        events::books(|| {
+            while let Some((&key, &fiber)) = blocked.range((address, 0)..=(address, u64::MAX)).next() {
+                blocked.remove(&key);
+                self.ready.borrow_mut().push_back(fiber);
+            }
+        });
         self.sleeping.set(blocked.len());
     }
 

@@ -1,11 +1,12 @@
 //! `cargo xtask fuzz-native`: random programs as native Rust under `cargo dagsan`, against the oracle.
 //!
-//! Programs come in batches: one crate, built once by `cargo dagsan build`; then a process per program and engine. The
-//! kept counterexamples come first, with every engine; random programs have one engine each, by chance. A failing program
-//! is shrunk in rounds, many candidates in one build, and printed.
+//! Programs are interpreted, by one crate that `cargo dagsan build` builds once, or compiled: then they come in batches of one crate.
+//! Either way there is a process per program and engine. The kept counterexamples come first, with every engine; random programs
+//! have one engine each, by chance. A failing program is shrunk in rounds, many candidates in one build, and printed.
 
 mod batch;
 mod case;
+mod change;
 mod shrink;
 
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ use dagsan_core::order::{self, Engine};
 use dagsan_fuzz::Class;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use batch::{Builder, Profile};
+use batch::{Builder, Form, Profile};
 use case::{Case, Failure};
 
 /// Options of `fuzz-native`.
@@ -28,9 +29,16 @@ pub struct Args {
     /// Seed of the first program
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How many programs go into one build. The runtime is optimised with them, which takes as long as 150 of them
+    /// Compile the programs as Rust, instead of interpreting them
+    #[arg(long)]
+    compiled: bool,
+    /// How many programs go into one build, if they are compiled. The runtime is optimised with them, which takes as long as 150
+    /// of them
     #[arg(long, default_value_t = 1000)]
     batch: u64,
+    /// What the runtime is asked for besides, as in DAGSAN_OPTIONS
+    #[arg(long, default_value = "")]
+    options: String,
     /// How the programs are built: `release` or `dev`
     #[arg(long, default_value = "release")]
     profile: Profile,
@@ -51,8 +59,8 @@ pub struct Args {
 /// Where counterexamples are kept: those of the engines, and in `native` those of this command.
 const REGRESSIONS: &str = "crates/dagsan-fuzz/regressions";
 
-/// In how many ways kept programs are written with rayon, besides without.
-const NESTS: u64 = 2;
+/// How kept programs are written: without rayon and with it, each with the arena in a static and on the heap.
+const NESTS: u64 = 4;
 
 /// Fuzzes, and fails at the first disagreement.
 pub fn run(root: &Path, args: &Args) -> Result<()> {
@@ -65,7 +73,8 @@ pub fn run(root: &Path, args: &Args) -> Result<()> {
         }
         return Ok(());
     }
-    let builder = Builder::new(root, args.profile)?;
+    let form = if args.compiled { Form::Compiled } else { Form::Interpreted };
+    let builder = Builder::new(root, args.profile, form, &args.options)?;
     let bar = ProgressBar::new(args.programs).with_style(
         ProgressStyle::with_template("{bar:40} {human_pos}/{human_len} programs, {msg}")
             .unwrap_or_else(|_| ProgressStyle::default_bar()),
@@ -179,7 +188,7 @@ fn kept(root: &Path, engine: Option<&'static Engine>) -> Result<Vec<Case>> {
         files.retain(|path| path.extension().is_some_and(|extension| extension == "prog"));
         files.sort();
         for path in files {
-            for nest in 0..=NESTS {
+            for nest in 0..NESTS {
                 cases.push(Case::kept(&path, is_said, nest, engine)?);
             }
         }
@@ -196,7 +205,15 @@ fn report(args: &Args, builder: &Builder, case: &Case, failure: Failure) -> Resu
     if let Some(seed) = case.seed {
         let class = args.class.map(|class| format!(" --class {class}")).unwrap_or_default();
         let engine = args.engine.as_ref().map(|name| format!(" --engine {name}")).unwrap_or_default();
-        println!("\nmake it again with:  cargo xtask fuzz-native --seed {seed} --programs 1{class}{engine}");
+        let compiled = if args.compiled { " --compiled" } else { "" };
+        let options = match args.options.as_str() {
+            "" => String::new(),
+            options => format!(" --options {options}"),
+        };
+        let profile = args.profile;
+        println!(
+            "\nmake it again with:  cargo xtask fuzz-native --seed {seed} --programs 1 --profile {profile}{class}{engine}{compiled}{options}"
+        );
         println!("keep the small one:  {REGRESSIONS}/native/NAME.prog");
     }
     bail!("a native program and the oracle disagree")

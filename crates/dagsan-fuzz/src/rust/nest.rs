@@ -33,7 +33,7 @@ pub(super) enum Form {
 /// See the module's documentation.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Nest {
-    /// 0: nothing is written with rayon.
+    /// Below 2 nothing is written with rayon.
     number: u64,
     /// May tasks come in another order?
     any_order: bool,
@@ -61,7 +61,7 @@ impl Nest {
         let mut asyncs = Asyncs::default();
         asyncs.look(body, false);
         let late = asyncs.inside_of_others;
-        if self.number == 0 || asyncs.refused || spawns(body) || late && !self.any_order {
+        if self.number < 2 || asyncs.refused || spawns(body) || late && !self.any_order {
             return Form::Task;
         }
         match self.chance(body) {
@@ -85,7 +85,7 @@ impl Nest {
     /// If `body` is spawned and joined again as by a join: how many statements of `rest` are the second half.
     pub(super) fn join(self, body: &[Stmt], rest: &[Stmt]) -> Option<usize> {
         let end = rest.iter().position(|stmt| *stmt == Stmt::Sync).unwrap_or(rest.len());
-        let refused = self.number == 0 || walk(body).any(waits) || is_procedure(&rest[..end]);
+        let refused = self.number < 2 || walk(body).any(waits) || is_procedure(&rest[..end]);
         (!refused && self.chance(body) > 0).then_some(end)
     }
 }

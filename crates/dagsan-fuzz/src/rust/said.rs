@@ -17,20 +17,20 @@ pub struct Said {
     pub program: Program,
     /// How many statements of the original were left out, or became others.
     pub changed: usize,
-    /// Which constructs are written with rayon, none if 0: see `nest.rs`.
+    /// Which constructs are written with rayon, none below 2: see `nest.rs`. If it is odd, the arena is a block of the heap.
     pub nest: u64,
 }
 
 /// Puts what Rust can say in the place of what it cannot. If the program is `structured`, whoever gets a future has come
 /// by its handle in order; otherwise handles are sent through promises, one for each future. `nest` says which constructs are
-/// written with rayon, none if 0.
+/// written with rayon, none below 2; see [`Said::nest`].
 pub fn say(program: &Program, structured: bool, nest: u64) -> Said {
     let promises = program.walk().filter_map(|stmt| match stmt {
         Stmt::Set(name) | Stmt::Get(name) => Some(name + 1),
         _ => None,
     });
     let handles = (!structured).then_some(promises.max().unwrap_or(0));
-    let mut speaker = Speaker { handles, nests: nest != 0, changed: 0 };
+    let mut speaker = Speaker { handles, nests: nest >= 2, changed: 0 };
     let mut program = Program { body: speaker.body(&program.body, false) };
     speaker.widen_frees(&mut program);
     program.number_sites();
@@ -169,6 +169,11 @@ impl Said {
         Program { body: judged(&self.program.body) }
     }
 
+    /// Is the arena a block of the heap?
+    pub(super) fn heap(&self) -> bool {
+        self.nest % 2 == 1
+    }
+
     /// Do all its tasks run where they are started?
     pub fn is_depth_first(&self) -> bool {
         let nest = Nest::of(self);
@@ -262,7 +267,7 @@ mod tests {
             ("detached { detached { get p0 } }", "async {\n  async { get p0 }\n}\n"),
             ("detached { post r0 { w 0+1 } }", "async {\n  async { w 0x0+1 }\n}\n"),
         ] {
-            assert_eq!(say(&Program::parse(text).unwrap(), true, 1).program.to_string(), expected);
+            assert_eq!(say(&Program::parse(text).unwrap(), true, 2).program.to_string(), expected);
         }
     }
 

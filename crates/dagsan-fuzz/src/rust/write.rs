@@ -1,37 +1,57 @@
-//! A batch of programs as a crate.
+//! Programs as crates: a batch of them as Rust, or the crate that interprets them and the text of each.
 //!
-//! Every body is a function, which the functions of `support.rs` call: so the generic code of dagsan-task is compiled once
-//! and not for every task, and a batch of hundreds takes seconds. The main task runs in a finish only if the program
-//! has asyncs, futures or other finishes; the body of a task is a procedure only if it spawns or syncs.
+//! In Rust every body is a function, which the functions of `support.rs` call: so the generic code of dagsan-task is compiled once
+//! and not for every task, and a batch of hundreds takes seconds.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::{fs, io};
 
-use dagsan_core::{AccessKind, Bytes, LockMode};
-
-use super::nest::{Form, Nest, is_procedure};
-use super::{Layout, Region, Said};
-use crate::program::{Program, Stmt};
+use super::lower::{Body, Lowered, lower};
+use super::op::{Form, OWN, Op, Place, Start, Word};
+use super::{Layout, Said};
 
 const SUPPORT: &str = include_str!("batch/support.rs");
+const OPS: &str = include_str!("batch/op.rs");
+const INTERPRET: &str = include_str!("batch/interpret.rs");
 const MAIN: &str = "\
-//! Random programs. The argument is the number of the one to run.
+//! Random programs, of which a process runs one.
 
 // No batch needs everything, and no body needs all that it is given.
 #![allow(dead_code, unused_imports, unused_variables)]
 
+mod op;
 mod programs;
 mod support;
 
 fn main() -> std::process::ExitCode {
-    support::main(programs::PROGRAMS)
+    support::main(programs::program())
 }
 ";
 
-/// Writes the crate, which runs the programs with the dagsan-task at `task`. Files that would be the same are left alone.
+/// Writes a crate with the programs as Rust, for the dagsan-task at `task`. The argument of a process is the number of the program.
 pub fn write_batch(directory: &Path, task: &Path, programs: &[(&Said, &Layout)]) -> io::Result<()> {
+    write_crate(directory, task, &rust(programs))
+}
+
+/// Writes the crate that interprets programs: see [`interpreted`].
+pub fn write_interpreter(directory: &Path, task: &Path) -> io::Result<()> {
+    write_crate(directory, task, INTERPRET)
+}
+
+/// The text of a program for the standard input of the crate that interprets it.
+pub fn interpreted(said: &Said, layout: &Layout) -> String {
+    let Lowered { sizes, bodies } = lower(said, layout);
+    let mut text = format!("{sizes}\n");
+    for Body { procedure, ops } in bodies {
+        _ = writeln!(text, "{}", Start::Body { procedure });
+        ops.iter().for_each(|op| _ = writeln!(text, "{op}"));
+    }
+    text
+}
+
+/// Files that would be the same are left alone.
+fn write_crate(directory: &Path, task: &Path, programs: &str) -> io::Result<()> {
     let manifest = format!(
         "[package]\nname = \"batch\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n\
          [dependencies]\ndagsan-task = {{ path = {:?} }}\nrayon = \"1\"\n\n[workspace]\n",
@@ -39,293 +59,157 @@ pub fn write_batch(directory: &Path, task: &Path, programs: &[(&Said, &Layout)])
     );
     fs::create_dir_all(directory.join("src"))?;
     let files = [
-        ("Cargo.toml", manifest),
-        ("src/main.rs", MAIN.to_owned()),
-        ("src/support.rs", SUPPORT.to_owned()),
-        ("src/programs.rs", rust(programs)),
+        ("Cargo.toml", manifest.as_str()),
+        ("src/main.rs", MAIN),
+        ("src/op.rs", OPS),
+        ("src/support.rs", SUPPORT),
+        ("src/programs.rs", programs),
     ];
     for (name, text) in files {
         let path = directory.join(name);
-        if fs::read_to_string(&path).ok().as_deref() != Some(&text) {
+        if fs::read_to_string(&path).ok().as_deref() != Some(text) {
             fs::write(&path, text)?;
         }
     }
     Ok(())
 }
 
+/// What the module of programs begins with.
+const START: &str = "\
+//! The programs of this batch.
+
+use std::sync::Mutex;
+use std::sync::atomic::AtomicU64;
+
+use crate::op::Sizes;
+use crate::support::*;
+
+pub type Code = fn(&'static Memory, Scope, Here);
+
+pub fn run(code: Code, memory: &'static Memory, scope: Scope, here: Here) {
+    code(memory, scope, here);
+}
+
+/// The program whose number is the argument.
+pub fn program() -> Result<(Sizes, Body), String> {
+    let number = std::env::args().nth(1).and_then(|number| number.parse::<usize>().ok());
+    let program = number.and_then(|number| PROGRAMS.get(number));
+    program.copied().ok_or_else(|| format!(\"the argument is the number of a program, below {}\", PROGRAMS.len()))
+}
+
+";
+
 /// The programs, as a module.
 fn rust(programs: &[(&Said, &Layout)]) -> String {
-    let mut text = String::from(
-        "//! The programs of this batch.\n\nuse std::sync::Mutex;\nuse std::sync::atomic::AtomicU64;\n\nuse crate::support::*;\n\n",
-    );
-    text += "pub const PROGRAMS: &[Program] = &[\n";
-    for (number, (said, layout)) in programs.iter().enumerate() {
-        let sizes = Sizes::of(&said.program);
-        let finish = said
-            .program
-            .walk()
-            .any(|stmt| matches!(stmt, Stmt::Async(_) | Stmt::Finish(_) | Stmt::Future(..)));
-        let main = Task { name: format!("p{number}_0"), procedure: is_procedure(&said.program.body) };
-        _ = writeln!(
-            text,
-            "    Program {{ arena: {}, pages: {}, heap: {}, promises: {}, futures: {}, locks: {}, syncs: {}, finish: {finish}, \
-             main: {} }},",
-            layout.size(Region::Arena),
-            layout.size(Region::Pages),
-            number % 2 == 1,
-            sizes.promises,
-            sizes.futures,
-            sizes.locks,
-            sizes.syncs,
-            main.value(),
-        );
+    let programs: Vec<Lowered> = programs.iter().map(|(said, layout)| lower(said, layout)).collect();
+    let mut text = format!("{START}const PROGRAMS: &[(Sizes, Body)] = &[\n");
+    for (program, Lowered { sizes, bodies }) in programs.iter().enumerate() {
+        _ = writeln!(text, "    ({sizes:?}, {}),", Writer { program, bodies }.task(0));
     }
     text += "];\n";
-    for (number, (said, layout)) in programs.iter().enumerate() {
-        let shared = said.program.walk().filter_map(|stmt| match stmt {
-            Stmt::Lock(name, LockMode::Shared) => Some(*name),
-            _ => None,
-        });
-        let nest = Nest::of(said);
-        let mut writer = Writer {
-            number,
-            layout,
-            nest,
-            shared: shared.collect(),
-            own: Own::of(&said.program),
-            bodies: Vec::new(),
-            text: &mut text,
-        };
-        writer.program(&said.program);
+    for (program, Lowered { bodies, .. }) in programs.iter().enumerate() {
+        let writer = Writer { program, bodies };
+        for (number, body) in bodies.iter().enumerate() {
+            _ = writeln!(text, "\nfn {}(m: &'static Memory, s: Scope, p: Here) {{", writer.function(number));
+            for slot in own_words(body) {
+                _ = writeln!(text, "    let word_{slot} = AtomicU64::new(1);");
+            }
+            body.ops.iter().for_each(|op| _ = writeln!(text, "    {};", writer.op(op)));
+            text += "}\n";
+        }
     }
     text
 }
 
-/// Names that only one piece of code uses: what they stand for can be on its stack, and means nothing to others.
-#[derive(Debug, Default)]
-struct Own {
-    /// Locks that are taken in one place, which runs once.
-    locks: BTreeSet<u32>,
-    /// Objects that one body alone releases and acquires.
-    syncs: BTreeSet<u32>,
-}
-
-impl Own {
-    fn of(program: &Program) -> Own {
-        let mut taken: BTreeMap<u32, u32> = BTreeMap::new();
-        let mut used: BTreeMap<u32, u32> = BTreeMap::new();
-        let bodies = program.walk().filter_map(Stmt::body).chain([&program.body]);
-        for body in bodies {
-            let names: BTreeSet<u32> = body.iter().filter_map(sync_of).collect();
-            names.into_iter().for_each(|name| *used.entry(name).or_default() += 1);
-            for stmt in body {
-                if let Stmt::Lock(name, _) = stmt {
-                    *taken.entry(*name).or_default() += 1;
-                }
-            }
+/// The atomics on the stack of the body.
+fn own_words(body: &Body) -> impl Iterator<Item = usize> {
+    let uses = |op: &Op, slot| match op {
+        Op::Store { word } | Op::Update { word } | Op::Load { word } | Op::AcquireUpdate { word } => {
+            *word == Word::Own(slot)
         }
-        let once = |names: BTreeMap<u32, u32>| names.into_iter().filter(|(_, count)| *count == 1);
-        Own {
-            locks: once(taken).map(|(name, _)| name).collect(),
-            syncs: once(used).map(|(name, _)| name).collect(),
-        }
+        _ => false,
+    };
+    (0..OWN).filter(move |&slot| body.ops.iter().any(|op| uses(op, slot)))
+}
+
+struct Writer<'b> {
+    /// Its number.
+    program: usize,
+    bodies: &'b [Body],
+}
+
+impl Writer<'_> {
+    fn function(&self, body: usize) -> String {
+        format!("p{}_{body}", self.program)
     }
-}
 
-fn sync_of(stmt: &Stmt) -> Option<u32> {
-    match stmt {
-        Stmt::Release(name, _) | Stmt::Acquire(name) => Some(*name),
-        _ => None,
+    /// A value of the type `Body`.
+    fn task(&self, body: usize) -> String {
+        let kind = if self.bodies[body].procedure { "Procedure" } else { "Plain" };
+        format!("Body::{kind}({})", self.function(body))
     }
-}
 
-fn uses_sync(body: &[Stmt], name: u32) -> bool {
-    body.iter().any(|stmt| sync_of(stmt) == Some(name))
-}
-
-/// How many names of each kind there are, up to the largest.
-#[derive(Default)]
-struct Sizes {
-    promises: u32,
-    futures: u32,
-    locks: u32,
-    syncs: u32,
-}
-
-impl Sizes {
-    fn of(program: &Program) -> Sizes {
-        let mut sizes = Sizes::default();
-        for stmt in program.walk() {
-            let (size, name) = match stmt {
-                Stmt::Set(name) | Stmt::Get(name) => (&mut sizes.promises, name),
-                Stmt::Future(name, _) | Stmt::GetFuture(name) => (&mut sizes.futures, name),
-                Stmt::Lock(name, _) | Stmt::Unlock(name) => (&mut sizes.locks, name),
-                Stmt::Release(name, _) | Stmt::Acquire(name) => (&mut sizes.syncs, name),
-                _ => continue,
-            };
-            *size = (*size).max(name + 1);
-        }
-        sizes
-    }
-}
-
-/// A function that is the body of a task.
-struct Task {
-    name: String,
-    procedure: bool,
-}
-
-impl Task {
-    /// Its value of the type `Body`.
-    fn value(&self) -> String {
-        let kind = if self.procedure { "Procedure" } else { "Plain" };
-        format!("Body::{kind}({})", self.name)
-    }
-}
-
-/// A body that is to be written.
-struct Pending<'p> {
-    name: String,
-    body: &'p [Stmt],
-    procedure: bool,
-}
-
-struct Writer<'p, 't> {
-    number: usize,
-    layout: &'p Layout,
-    nest: Nest,
-    /// The locks that are also held in shared mode.
-    shared: BTreeSet<u32>,
-    own: Own,
-    bodies: Vec<Pending<'p>>,
-    text: &'t mut String,
-}
-
-impl<'p> Writer<'p, '_> {
-    fn program(&mut self, program: &'p Program) {
-        _ = self.task(&program.body);
-        let mut next = 0;
-        while next < self.bodies.len() {
-            let Pending { name, body, procedure } = &self.bodies[next];
-            let (name, body, procedure) = (name.clone(), *body, *procedure);
-            let parameter = if procedure { "p: &Procedure" } else { "" };
-            _ = writeln!(self.text, "\nfn {name}(m: &'static Memory, s: Scope, {parameter}) {{");
-            for sync in self.own.syncs.iter().filter(|&&sync| uses_sync(body, sync)) {
-                _ = writeln!(self.text, "    let sync_{sync} = AtomicU64::new(1);");
+    fn op(&self, op: &Op) -> String {
+        match *op {
+            Op::Read { form, place, len } => access("read", form, place, len),
+            Op::Write { form, place, len } => access("write", form, place, len),
+            Op::AtomicLoad { place, len } => format!("m.atomic_load_{len}({})", at(place)),
+            Op::AtomicStore { place, len } => format!("m.atomic_store_{len}({})", at(place)),
+            Op::Free { at, size } => format!("m.free({at}, {size})"),
+            Op::Async { body } => format!("m.spawn_async(s, {})", self.task(body)),
+            Op::Future { name, body } => format!("m.future(s, {name}, {})", self.task(body)),
+            Op::Spawn { body } => format!("m.spawn(s, p, {})", self.task(body)),
+            Op::Join { first, second } => {
+                format!("m.join(s, p, {}, {})", self.task(first), self.function(second))
             }
-            self.body(body, procedure);
-            _ = writeln!(self.text, "}}");
-            next += 1;
-        }
-    }
-
-    fn function(&mut self, body: &'p [Stmt], procedure: bool) -> String {
-        let name = format!("p{}_{}", self.number, self.bodies.len());
-        self.bodies.push(Pending { name: name.clone(), body, procedure });
-        name
-    }
-
-    /// The body of a task, as a value of the type `Body`.
-    fn task(&mut self, body: &'p [Stmt]) -> String {
-        let procedure = is_procedure(body);
-        Task { name: self.function(body, procedure), procedure }.value()
-    }
-
-    fn body(&mut self, mut body: &'p [Stmt], procedure: bool) {
-        while let Some((stmt, mut rest)) = body.split_first() {
-            let half = match stmt {
-                Stmt::Spawn(spawned) => self.nest.join(spawned, rest).map(|half| (spawned, half)),
-                _ => None,
-            };
-            if let Some((spawned, half)) = half {
-                let second;
-                (second, rest) = rest.split_at(half);
-                let (first, second) = (self.task(spawned), self.function(second, true));
-                _ = writeln!(self.text, "    m.join(s, p, {first}, {second});");
-            } else {
-                self.stmt(stmt, rest.first(), procedure);
-            }
-            body = rest;
-        }
-    }
-
-    fn stmt(&mut self, stmt: &'p Stmt, next: Option<&Stmt>, procedure: bool) {
-        let line = match stmt {
-            Stmt::Read { bytes, site } => self.access("read", *bytes, site.number()),
-            Stmt::Write { bytes, site } => self.access("write", *bytes, site.number()),
-            Stmt::Atomic { kind, bytes, .. } => {
-                let name = if *kind == AccessKind::Read { "atomic_load" } else { "atomic_store" };
-                format!("m.{name}_{}({})", bytes.len(), self.place(*bytes))
-            }
-            Stmt::Free { bytes, .. } => {
-                let (start, size) = self.layout.pages_of(*bytes);
-                format!("m.free({start}, {size})")
-            }
-            Stmt::Async(body) => format!("m.spawn_async(s, {})", self.task(body)),
-            Stmt::Future(name, body) => format!("m.future(s, {name}, {})", self.task(body)),
-            Stmt::Spawn(body) => format!("m.spawn(s, p, {})", self.task(body)),
-            Stmt::Finish(body) => {
-                let name = match self.nest.finish(body) {
-                    Form::Task => "finish",
-                    Form::AtOnce => "scope_elsewhere",
-                    Form::Late => "scope",
-                };
-                let body = self.function(body, procedure);
-                if procedure { format!("m.{name}_in(p, {body})") } else { format!("m.{name}({body})") }
-            }
-            Stmt::Detached(body) => format!("m.detach({})", self.task(body)),
-            Stmt::Call(body) => format!("m.call(s, {})", self.function(body, true)),
-            Stmt::Isolated(body) => format!("m.isolated(s, {})", self.function(body, false)),
-            Stmt::Sync => "p.sync()".to_owned(),
-            Stmt::GetFuture(name) => format!("m.get_future({name})"),
-            Stmt::Set(name) => format!("m.set({name})"),
-            Stmt::Get(name) => format!("m.get({name})"),
-            Stmt::Lock(name, LockMode::Exclusive) if self.own.locks.contains(name) => {
+            Op::Finish { body } => format!("m.finish(p, {})", self.function(body)),
+            Op::Scope { body } => format!("m.scope(p, {})", self.function(body)),
+            Op::ScopeElsewhere { body } => format!("m.scope_elsewhere(p, {})", self.function(body)),
+            Op::Detach { body } => format!("m.detach({})", self.task(body)),
+            Op::Call { body } => format!("m.call(s, {})", self.function(body)),
+            Op::Isolated { body } => format!("m.isolated(s, {})", self.function(body)),
+            Op::Sync => "p.sync()".to_owned(),
+            Op::GetFuture { name } => format!("m.get_future({name})"),
+            Op::Set { name } => format!("m.set({name})"),
+            Op::Get { name } => format!("m.get({name})"),
+            Op::OwnLock { name, .. } => {
                 format!("let own_{name} = Mutex::new(()); let lock_{name} = own_lock(&own_{name})")
             }
-            Stmt::Lock(name, LockMode::Shared) => format!("let lock_{name} = m.shared({name})"),
-            Stmt::Lock(name, LockMode::Exclusive) if self.shared.contains(name) => {
-                format!("let lock_{name} = m.exclusive({name})")
-            }
-            Stmt::Lock(name, LockMode::Exclusive) => format!("let lock_{name} = m.mutex({name})"),
-            Stmt::Unlock(name) => format!("drop(lock_{name})"),
-            Stmt::Release(name, false) => format!("store({})", self.word(*name)),
-            Stmt::Release(name, true) => format!("update({})", self.word(*name)),
-            // One operation for both.
-            Stmt::Acquire(name) if next == Some(&Stmt::Release(*name, true)) => {
-                format!("acquire_update({})", self.word(*name))
-            }
-            Stmt::Acquire(name) => format!("load({})", self.word(*name)),
-            Stmt::Post(..) | Stmt::Await(_) | Stmt::Ewait(_) => return,
-        };
-        _ = writeln!(self.text, "    {line};");
-    }
-
-    /// The word of a synchronisation object.
-    fn word(&self, name: u32) -> String {
-        if self.own.syncs.contains(&name) { format!("&sync_{name}") } else { format!("m.sync({name})") }
-    }
-
-    fn place(&self, bytes: Bytes) -> String {
-        match self.layout.place(bytes.start()) {
-            (Region::Arena, at) => format!("m.arena({at})"),
-            (Region::Pages, at) => format!("m.pages({at})"),
+            Op::Mutex { name } => format!("let lock_{name} = m.mutex({name})"),
+            Op::Exclusive { name } => format!("let lock_{name} = m.exclusive({name})"),
+            Op::Shared { name } => format!("let lock_{name} = m.shared({name})"),
+            Op::Unlock { name } => format!("drop(lock_{name})"),
+            Op::Store { word } => format!("store({})", self::word(word)),
+            Op::Update { word } => format!("update({})", self::word(word)),
+            Op::Load { word } => format!("load({})", self::word(word)),
+            Op::AcquireUpdate { word } => format!("acquire_update({})", self::word(word)),
         }
     }
+}
 
-    /// A word where that is possible, otherwise an array; for some a loop, or a copy. Some words are accessed in the
-    /// function itself, with its hooks inlined; the others, which take less time to compile, by a call.
-    fn access(&self, what: &str, bytes: Bytes, site: u32) -> String {
-        let (_, at) = self.layout.place(bytes.start());
-        let (place, len) = (self.place(bytes), bytes.len());
-        match (len, site % 8) {
-            (1 | 2 | 4 | 8 | 16, 4) if at % len == 0 => format!("{what}_here::<u{}>({place})", len * 8),
-            (1 | 2 | 4 | 8 | 16, 2..8) if at % len == 0 => format!("{what}::<u{}>({place})", len * 8),
-            (2 | 4 | 8 | 16, 2..8) => format!("{what}_unaligned::<u{}>({place})", len * 8),
-            (3 | 5 | 6 | 7 | 9..=15, 3) => format!("{what}_value::<{len}>({place})"),
-            (_, 0) => format!("{what}_each::<{len}>({place})"),
-            (_, 1) => format!("{what}_slice::<{len}>({place})"),
-            _ => format!("{what}_unaligned::<[u8; {len}]>({place})"),
-        }
+fn word(word: Word) -> String {
+    match word {
+        Word::Own(slot) => format!("&word_{slot}"),
+        Word::Shared(name) => format!("m.sync({name})"),
+    }
+}
+
+fn at(place: Place) -> String {
+    match place {
+        Place::Arena(at) => format!("m.arena({at})"),
+        Place::Pages(at) => format!("m.pages({at})"),
+    }
+}
+
+fn access(what: &str, form: Form, place: Place, len: usize) -> String {
+    let (place, bits) = (at(place), len * 8);
+    match form {
+        Form::Word => format!("{what}::<u{bits}>({place})"),
+        Form::Here => format!("{what}_here::<u{bits}>({place})"),
+        Form::Unaligned => format!("{what}_unaligned::<u{bits}>({place})"),
+        Form::Value => format!("{what}_value::<{len}>({place})"),
+        Form::Each => format!("{what}_each::<{len}>({place})"),
+        Form::Slice => format!("{what}_slice({place}, {len})"),
+        Form::Array => format!("{what}_unaligned::<[u8; {len}]>({place})"),
     }
 }

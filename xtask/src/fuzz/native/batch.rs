@@ -1,7 +1,10 @@
-//! Builds a batch of programs, and runs them: each in a process of its own, as the runtime makes one report per process.
+//! Builds programs, and runs them: each in a process of its own, as the runtime makes one report per process.
+//!
+//! Programs that are compiled are built by the batch; those that are interpreted need one build for all.
 
+use std::fmt;
 use std::fs;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::str::FromStr;
@@ -11,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, ensure};
 use dagsan_findings::{FINDINGS_FILE, Findings};
-use dagsan_fuzz::rust::write_batch;
+use dagsan_fuzz::rust::{interpreted, write_batch, write_interpreter};
 
 use super::case::{Case, Failure, Run, Seen};
 use crate::bench::native::{cargo_dagsan, succeed, target_directory};
@@ -36,6 +39,15 @@ impl Profile {
     }
 }
 
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Profile::Release => "release",
+            Profile::Dev => "dev",
+        })
+    }
+}
+
 impl FromStr for Profile {
     type Err = anyhow::Error;
 
@@ -48,55 +60,95 @@ impl FromStr for Profile {
     }
 }
 
-/// Builds batches.
+/// In which form the compiler, or the interpreter, sees programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    Compiled,
+    Interpreted,
+}
+
+/// Builds programs, to be run with these options.
 pub struct Builder {
     root: PathBuf,
     cargo_dagsan: PathBuf,
     directory: PathBuf,
     profile: Profile,
+    form: Form,
+    options: String,
 }
 
 impl Builder {
-    pub fn new(root: &Path, profile: Profile) -> Result<Builder> {
-        // One each, so that both can be tried at the same time.
-        let directory = target_directory(root).join("fuzz-native").join(profile.name());
-        Ok(Builder { root: root.to_owned(), cargo_dagsan: cargo_dagsan(root)?, directory, profile })
+    /// If programs are interpreted, what interprets them is built here. `options` come last, after those of the environment and
+    /// those that the judge needs.
+    pub fn new(root: &Path, profile: Profile, form: Form, options: &str) -> Result<Builder> {
+        // One each, so that all can be tried at the same time.
+        let name = match form {
+            Form::Compiled => profile.name().to_owned(),
+            Form::Interpreted => format!("interpreted-{}", profile.name()),
+        };
+        let directory = target_directory(root).join("fuzz-native").join(name);
+        let (root, options) = (root.to_owned(), options.to_owned());
+        let builder = Builder { cargo_dagsan: cargo_dagsan(&root)?, root, directory, profile, form, options };
+        if form == Form::Interpreted {
+            write_interpreter(&builder.source(), &builder.task())
+                .with_context(|| format!("cannot write {}", builder.source().display()))?;
+            builder.compile()?;
+        }
+        Ok(builder)
+    }
+
+    fn source(&self) -> PathBuf {
+        self.directory.join("batch")
+    }
+
+    fn task(&self) -> PathBuf {
+        self.root.join("crates").join("dagsan-task")
+    }
+
+    fn program(&self) -> PathBuf {
+        let built = self.directory.join("target/dagsan/x86_64-unknown-linux-gnu");
+        built.join(self.profile.name()).join("batch")
     }
 
     /// Builds the programs of these cases.
-    pub fn build(&self, cases: &[Case]) -> Result<Batch> {
-        let source = self.directory.join("batch");
-        let programs: Vec<_> = cases.iter().map(|case| (&case.said, &case.layout)).collect();
-        write_batch(&source, &self.root.join("crates").join("dagsan-task"), &programs)
-            .with_context(|| format!("cannot write {}", source.display()))?;
+    pub fn build(&self, cases: &[Case]) -> Result<Batch<'_>> {
+        if self.form == Form::Compiled {
+            let programs: Vec<_> = cases.iter().map(|case| (&case.said, &case.layout)).collect();
+            write_batch(&self.source(), &self.task(), &programs)
+                .with_context(|| format!("cannot write {}", self.source().display()))?;
+            self.compile()?;
+        }
+        Ok(Batch { builder: self, program: self.program() })
+    }
+
+    fn compile(&self) -> Result<()> {
+        let source = self.source();
         // The dependencies of dagsan-task, and rayon, as another program has them.
         let lock = source.join("Cargo.lock");
         if !lock.exists() {
             fs::copy(self.root.join("tests/rayon/Cargo.lock"), &lock)
                 .with_context(|| format!("cannot write {}", lock.display()))?;
         }
-        let target = self.directory.join("target");
         let mut command = Command::new(&self.cargo_dagsan);
         command.args(["build", "--quiet", "--manifest-path"]).arg(source.join("Cargo.toml"));
-        command.arg("--target-dir").arg(&target).env_remove("RUSTFLAGS");
+        command.arg("--target-dir").arg(self.directory.join("target")).env_remove("RUSTFLAGS");
         if self.profile == Profile::Release {
             command.arg("--release");
         }
         succeed(&mut command)?;
-        let built = target.join("dagsan/x86_64-unknown-linux-gnu").join(self.profile.name());
-        let program = built.join("batch");
+        let program = self.program();
         ensure!(program.exists(), "{} was not built", program.display());
-        Ok(Batch { program, directory: self.directory.clone() })
+        Ok(())
     }
 }
 
-/// A batch that is built.
-pub struct Batch {
+/// Programs that are built.
+pub struct Batch<'b> {
+    builder: &'b Builder,
     program: PathBuf,
-    directory: PathBuf,
 }
 
-impl Batch {
+impl Batch<'_> {
     /// Runs every case in its ways, and says of each how it fails, if it does. Calls `progress` after each.
     pub fn run(
         &self,
@@ -107,13 +159,14 @@ impl Batch {
         let failures: Mutex<Vec<Option<Failure>>> = Mutex::new(cases.iter().map(|_| None).collect());
         let next = AtomicUsize::new(0);
         let work = |job: usize| -> Result<()> {
-            let findings = self.directory.join(format!("findings.{job}.json"));
+            let findings = self.builder.directory.join(format!("findings.{job}.json"));
             loop {
                 // Relaxed: the numbers order nothing else, and the scope ends with a join.
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 let Some(case) = cases.get(number) else { return Ok(()) };
                 for &run in &case.runs {
-                    let seen = self.run_one(number, run, &findings).with_context(|| case.name.clone())?;
+                    let seen = self.run_one(number, case, run, &findings);
+                    let seen = seen.with_context(|| case.name.clone())?;
                     if let Some(failure) = case.compare(run, &seen) {
                         failures.lock().expect("no thread panics")[number].get_or_insert(failure);
                     }
@@ -128,18 +181,26 @@ impl Batch {
         Ok(failures.into_inner().expect("no thread panics"))
     }
 
-    fn run_one(&self, number: usize, run: Run, findings: &Path) -> Result<Seen> {
+    fn run_one(&self, number: usize, case: &Case, run: Run, findings: &Path) -> Result<Seen> {
         match fs::remove_file(findings) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
             _ => {}
         }
+        let (argument, text) = match self.builder.form {
+            Form::Compiled => (Some(number.to_string()), String::new()),
+            Form::Interpreted => (None, interpreted(&case.said, &case.layout)),
+        };
         let mut command = Command::new(&self.program);
-        command.arg(number.to_string()).env(FINDINGS_FILE, findings);
-        // A race that is found and not kept would look like one that is missed.
-        let (engine, atomics) = (run.engine.name, u8::from(run.atomics));
-        command.env("DAGSAN_OPTIONS", format!("engine={engine}:atomics={atomics}:max_races={}", u32::MAX));
-        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
-        let child = child.with_context(|| format!("cannot start {}", self.program.display()))?;
+        command.args(argument).env(FINDINGS_FILE, findings).env("DAGSAN_OPTIONS", self.options(run));
+        let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let mut child = child.with_context(|| format!("cannot start {}", self.program.display()))?;
+        // A program that ends without having read its text says why itself.
+        if let Some(mut input) = child.stdin.take()
+            && let Err(error) = input.write_all(text.as_bytes())
+            && error.kind() != io::ErrorKind::BrokenPipe
+        {
+            return Err(error).context("cannot write to the program");
+        }
         let output = match wait(child)? {
             Ok(output) => output,
             Err(how) => return Ok(Seen::Failed(how)),
@@ -154,6 +215,15 @@ impl Batch {
             return Ok(Seen::Failed(format!("without telling where its memory is: {output}")));
         };
         Ok(Seen::Ended { arena, pages, panic: said("panicked ").map(str::to_owned), findings })
+    }
+
+    /// What the runtime is asked for: of the same option, the last counts.
+    fn options(&self, run: Run) -> String {
+        let given = std::env::var("DAGSAN_OPTIONS").unwrap_or_default();
+        let (engine, atomics) = (run.engine.name, u8::from(run.atomics));
+        // A race that is found and not kept would look like one that is missed.
+        let most = u32::MAX;
+        format!("{given}:engine={engine}:atomics={atomics}:max_races={most}:{}", self.builder.options)
     }
 }
 

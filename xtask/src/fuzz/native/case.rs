@@ -12,6 +12,8 @@ use dagsan_findings::{End, Findings};
 use dagsan_fuzz::rust::{Layout, Region, Said, expected, say};
 use dagsan_fuzz::{Class, Outcome, Program, Size, Stmt, generate};
 
+use super::change;
+
 /// How a program is run.
 #[derive(Debug, Clone, Copy)]
 pub struct Run {
@@ -41,15 +43,18 @@ impl Case {
     pub fn random(seed: u64, class: Option<Class>, engine: Option<&'static Engine>) -> Result<Case> {
         let class = class.unwrap_or(Class::ALL[(seed % Class::ALL.len() as u64) as usize]);
         let mut rng = fastrand::Rng::with_seed(seed);
-        // Larger ones take their time in the compiler, and `cargo xtask fuzz` has them.
+        // Larger ones take their time in the compiler, and in the oracle. `cargo xtask fuzz` has them.
         let size = Size { tasks: Size::pick(&mut rng).tasks.min(40) };
         let mut program = generate(class, &mut rng, size);
         if rng.u32(0..6) == 0 {
-            confuse_promises(&mut program, &mut rng);
+            change::confuse_promises(&mut program, &mut rng);
+        }
+        if rng.bool() {
+            change::make_own(&mut program, &mut rng);
         }
         let structured = !class.constructs().contains(&Construct::GeneralFuture);
         // Three in four have rayon in them.
-        let nest = if rng.u32(0..4) == 0 { 0 } else { rng.u64(1..) };
+        let nest = if rng.u32(0..4) == 0 { rng.u64(0..2) } else { rng.u64(2..) };
         let mut case = Case::new(format!("seed {seed}"), Some(seed), say(&program, structured, nest))?;
         case.runs.retain(|run| engine.is_none_or(|engine| engine.name == run.engine.name));
         case.runs = rng.choice(&case.runs).into_iter().copied().collect();
@@ -153,29 +158,6 @@ impl fmt::Display for Case {
             self.racy(order::default_engine()).iter().map(|byte| format!("{byte:#x}")).collect();
         let ending = if self.outcome.deadlock { "deadlock" } else { "ends" };
         write!(f, "// {ending}; racy bytes: {}", bytes.join(" "))
-    }
-}
-
-/// Lets some task set another promise than it ought to: then some promise is set twice, and some perhaps never.
-fn confuse_promises(program: &mut Program, rng: &mut fastrand::Rng) {
-    let sets: Vec<u32> = program.walk().filter_map(set_name).collect();
-    let (Some(&other), true) = (rng.choice(&sets), sets.len() > 1) else { return };
-    let chosen = rng.usize(0..sets.len());
-    let mut next = 0;
-    program.for_each_mut(|stmt| {
-        if set_name(stmt).is_some() {
-            if next == chosen {
-                *stmt = Stmt::Set(other);
-            }
-            next += 1;
-        }
-    });
-}
-
-fn set_name(stmt: &Stmt) -> Option<u32> {
-    match stmt {
-        Stmt::Set(name) => Some(*name),
-        _ => None,
     }
 }
 

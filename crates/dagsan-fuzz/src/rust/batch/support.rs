@@ -1,4 +1,5 @@
-//! What the programs of a batch are made of: memory, task constructs and accesses. Compiled in the batch's crate only.
+//! What native programs are made of: memory, task constructs and accesses. Compiled in the crates that are written only, whose module
+//! `programs` says what the code of a body is, `Code`, and how it is run.
 //!
 //! A program's memory is leaked: what is alive at the end of the process is not freed by a task. Pointers pass through
 //! `black_box` before every access, so that the compiler can neither leave one out nor put two together.
@@ -15,40 +16,25 @@ use std::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use dagsan_task::{Future, Promise};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-pub type Procedure = dagsan_task::Procedure<'static>;
+use crate::op::Sizes;
+use crate::programs::{Code, run};
+
+type Procedure = dagsan_task::Procedure<'static>;
 type Finish = dagsan_task::Scope<'static>;
 type RayonScope = rayon::Scope<'static>;
-
-/// A program.
-pub struct Program {
-    pub arena: usize,
-    pub pages: usize,
-    /// Is the arena a block of the heap?
-    pub heap: bool,
-    pub promises: usize,
-    pub futures: usize,
-    pub locks: usize,
-    pub syncs: usize,
-    /// Does the main task run in a finish?
-    pub finish: bool,
-    pub main: Body,
-}
-
-type Plain = fn(&'static Memory, Scope);
-type InProcedure = fn(&'static Memory, Scope, &Procedure);
 
 /// The body of a task.
 #[derive(Clone, Copy)]
 pub enum Body {
-    Plain(Plain),
-    Procedure(InProcedure),
+    Plain(Code),
+    Procedure(Code),
 }
 
 impl Body {
     fn run(self, memory: &'static Memory, scope: Scope) {
         match self {
-            Body::Plain(body) => body(memory, scope),
-            Body::Procedure(body) => dagsan_task::procedure(|procedure| body(memory, scope, procedure)),
+            Body::Plain(body) => run(body, memory, scope, Here(None)),
+            Body::Procedure(body) => dagsan_task::procedure(|procedure| run(body, memory, scope, Here::of(procedure))),
         }
     }
 }
@@ -80,9 +66,9 @@ impl Scope {
     }
 }
 
-/// The procedure of the running task, for a half of a join.
+/// The procedure that the present code is in, if it is in one.
 #[derive(Clone, Copy)]
-struct Here(*const Procedure);
+pub struct Here(Option<*const Procedure>);
 
 // SAFETY: used on the same thread, by what the task does.
 unsafe impl Send for Here {}
@@ -90,9 +76,17 @@ unsafe impl Send for Here {}
 unsafe impl Sync for Here {}
 
 impl Here {
+    fn of(procedure: &Procedure) -> Here {
+        Here(Some(procedure))
+    }
+
     fn procedure(self) -> &'static Procedure {
         // SAFETY: it is used while the procedure runs.
-        unsafe { &*self.0 }
+        unsafe { &*self.0.expect("who spawns or syncs is a procedure") }
+    }
+
+    pub fn sync(self) {
+        self.procedure().sync();
     }
 }
 
@@ -141,35 +135,37 @@ fn map(start: *mut u8, size: usize) -> *mut u8 {
     pages.cast()
 }
 
-/// Runs the program whose number is the argument. Prints where its memory is, and whether it panicked.
-pub fn main(programs: &[Program]) -> ExitCode {
-    let number = std::env::args().nth(1).and_then(|number| number.parse::<usize>().ok());
-    let Some(program) = number.and_then(|number| programs.get(number)) else {
-        eprintln!("the argument is the number of a program, from 0 to {}", programs.len() - 1);
-        return ExitCode::from(2);
+/// Runs the program, of which the body of the main task is given. Prints where its memory is, and whether it panicked.
+pub fn main(program: Result<(Sizes, Body), String>) -> ExitCode {
+    let (sizes, main) = match program {
+        Ok(program) => program,
+        Err(error) => {
+            eprintln!("{error}");
+            return ExitCode::from(2);
+        }
     };
     let memory: &'static Memory = Box::leak(Box::new(Memory {
-        arena: match program.heap {
-            true => Box::leak(vec![Line([0; 64]); program.arena.div_ceil(64)].into_boxed_slice()).as_mut_ptr().cast(),
+        arena: match sizes.heap {
+            true => Box::leak(vec![Line([0; 64]); sizes.arena.div_ceil(64)].into_boxed_slice()).as_mut_ptr().cast(),
             false => STATIC.0.get().cast(),
         },
-        pages: if program.pages > 0 { map(std::ptr::null_mut(), program.pages) } else { std::ptr::null_mut() },
-        promises: (0..program.promises).map(|_| Promise::new()).collect(),
-        futures: (0..program.futures).map(|_| UnsafeCell::new(None)).collect(),
-        mutexes: (0..program.locks).map(|_| Mutex::new(())).collect(),
-        rw_locks: (0..program.locks).map(|_| RwLock::new(())).collect(),
+        pages: if sizes.pages > 0 { map(std::ptr::null_mut(), sizes.pages) } else { std::ptr::null_mut() },
+        promises: (0..sizes.promises).map(|_| Promise::new()).collect(),
+        futures: (0..sizes.futures).map(|_| UnsafeCell::new(None)).collect(),
+        mutexes: (0..sizes.locks).map(|_| Mutex::new(())).collect(),
+        rw_locks: (0..sizes.locks).map(|_| RwLock::new(())).collect(),
         // Not 0: an operation that makes 0 something else takes a lock.
-        syncs: (0..program.syncs).map(|_| AtomicU64::new(1)).collect(),
+        syncs: (0..sizes.syncs).map(|_| AtomicU64::new(1)).collect(),
         pools: [(); 2].map(|()| ThreadPoolBuilder::new().num_threads(2).build().expect("there are no threads")),
     }));
-    assert!(program.heap || program.arena <= size_of::<Static>(), "the static is too small");
+    assert!(sizes.heap || sizes.arena <= size_of::<Static>(), "the static is too small");
     println!("arena {}", memory.arena as usize);
     println!("pages {}", memory.pages as usize);
     // Deadlocks are expected, and reported elsewhere.
     set_hook(Box::new(|_| {}));
-    let run = || match program.finish {
-        true => dagsan_task::finish(|finish| program.main.run(memory, Scope::of(finish))),
-        false => program.main.run(memory, Scope::None),
+    let run = || match sizes.finish {
+        true => dagsan_task::finish(|finish| main.run(memory, Scope::of(finish))),
+        false => main.run(memory, Scope::None),
     };
     if let Err(panic) = catch_unwind(AssertUnwindSafe(run)) {
         let text = panic.downcast_ref::<String>().map_or("something", |text| text);
@@ -191,8 +187,8 @@ impl Memory {
     }
 
     #[track_caller]
-    pub fn spawn(&'static self, scope: Scope, procedure: &Procedure, body: Body) {
-        drop(procedure.spawn(move || body.run(self, scope)));
+    pub fn spawn(&'static self, scope: Scope, here: Here, body: Body) {
+        drop(here.procedure().spawn(move || body.run(self, scope)));
     }
 
     /// Leaves the handle in its slot: whoever gets the future comes after that.
@@ -210,12 +206,8 @@ impl Memory {
         future.as_ref().expect("a future is got before its handle is there").get();
     }
 
-    pub fn finish(&'static self, body: Plain) {
-        dagsan_task::finish(|finish| body(self, Scope::of(finish)));
-    }
-
-    pub fn finish_in(&'static self, procedure: &Procedure, body: InProcedure) {
-        dagsan_task::finish(|finish| body(self, Scope::of(finish), procedure));
+    pub fn finish(&'static self, here: Here, body: Code) {
+        dagsan_task::finish(|finish| run(body, self, Scope::of(finish), here));
     }
 
     /// A pool that the present task is not in: it runs what it is given at once.
@@ -224,27 +216,17 @@ impl Memory {
         if first.current_thread_has_pending_tasks().is_some() { second } else { first }
     }
 
-    pub fn scope(&'static self, body: Plain) {
-        rayon::scope(|scope| body(self, Scope::Rayon(scope)));
+    pub fn scope(&'static self, here: Here, body: Code) {
+        rayon::scope(|scope| run(body, self, Scope::Rayon(scope), here));
     }
 
-    pub fn scope_in(&'static self, procedure: &Procedure, body: InProcedure) {
-        let here = Here(procedure);
-        rayon::scope(|scope| body(self, Scope::Rayon(scope), here.procedure()));
-    }
-
-    pub fn scope_elsewhere(&'static self, body: Plain) {
-        self.elsewhere().in_place_scope(|scope| body(self, Scope::Rayon(scope)));
-    }
-
-    pub fn scope_elsewhere_in(&'static self, procedure: &Procedure, body: InProcedure) {
-        self.elsewhere().in_place_scope(|scope| body(self, Scope::Rayon(scope), procedure));
+    pub fn scope_elsewhere(&'static self, here: Here, body: Code) {
+        self.elsewhere().in_place_scope(|scope| run(body, self, Scope::Rayon(scope), here));
     }
 
     #[track_caller]
-    pub fn join(&'static self, scope: Scope, procedure: &Procedure, first: Body, second: InProcedure) {
-        let here = Here(procedure);
-        rayon::join(|| first.run(self, scope), || second(self, scope, here.procedure()));
+    pub fn join(&'static self, scope: Scope, here: Here, first: Body, second: Code) {
+        rayon::join(|| first.run(self, scope), || run(second, self, scope, here));
     }
 
     #[track_caller]
@@ -252,12 +234,12 @@ impl Memory {
         self.elsewhere().spawn(move || body.run(self, Scope::None));
     }
 
-    pub fn call(&'static self, scope: Scope, body: InProcedure) {
-        dagsan_task::procedure(|procedure| body(self, scope, procedure));
+    pub fn call(&'static self, scope: Scope, body: Code) {
+        dagsan_task::procedure(|procedure| run(body, self, scope, Here::of(procedure)));
     }
 
-    pub fn isolated(&'static self, scope: Scope, body: Plain) {
-        dagsan_task::isolated(|| body(self, scope));
+    pub fn isolated(&'static self, scope: Scope, body: Code) {
+        dagsan_task::isolated(|| run(body, self, scope, Here(None)));
     }
 
     /// Does nothing if it is set.
@@ -437,15 +419,15 @@ pub fn write_each<const LEN: usize>(at: *mut u8) {
 }
 
 #[inline(never)]
-pub fn read_slice<const LEN: usize>(at: *mut u8) {
+pub fn read_slice(at: *mut u8, len: usize) {
     // SAFETY: see `read_here`; nobody else runs while the slice is there.
-    let slice = unsafe { std::slice::from_raw_parts(black_box(at), black_box(LEN)) };
+    let slice = unsafe { std::slice::from_raw_parts(black_box(at), black_box(len)) };
     black_box(slice.to_vec());
 }
 
 #[inline(never)]
-pub fn write_slice<const LEN: usize>(at: *mut u8) {
+pub fn write_slice(at: *mut u8, len: usize) {
     // SAFETY: as above.
-    unsafe { std::slice::from_raw_parts_mut(black_box(at), black_box(LEN)) }.fill(black_box(3));
+    unsafe { std::slice::from_raw_parts_mut(black_box(at), black_box(len)) }.fill(black_box(3));
     black_box(at);
 }

@@ -1,99 +1,88 @@
-//! The log of the running strand: which code touched which lines, in the order of its accesses.
+//! The log of the running strand: which lines it has touched, and which code was the first to.
 //!
-//! The tables of `layout` say *which* bytes the strand has touched; the log says *who* did. An entry is made when some
-//! code touches new bytes of a line, and other code, or none, was the last to do so. It keeps the line's mask as it
-//! was then: the bytes that belong to an entry are those that were set since, up to the next entry of the line.
+//! The tables of `layout` say *which* bytes the strand has touched; the log says where to look, and *who* it was. An entry is made when
+//! some code touches a line that is new to the strand.
 //!
 //! Code that walks through memory touches line after line, each the same way. So an entry stands for a stretch of
-//! lines: it is made longer as long as the lines follow each other. A loop that the compiler has unrolled consists of several
-//! such codes, which take turns, and may come by each line more than once; therefore many latest entries are kept at
-//! hand, each at the place that some bits of its code and mask choose.
+//! lines: it is made longer as long as the lines follow each other. Loops take turns between several arrays; therefore many latest
+//! entries are kept at hand, each at the place that some bits of its code choose.
 //!
 //! ```text
 //!   log     next, end │ latest entries │ … entries …                                 reads and writes have a log each
 //!
-//!   entry   [ last line + 1 │ lines before it │ mask before │ code │ caller ]
-//!                 6                 2                8          4      4
-//!   code    [ low half of the code's address, but its two lowest bits │ not the line's first? │ 1 ]
+//!   entry   [ last line + 1 │ lines before it │ code │ caller ]
+//!                 6                 2            4      4
+//!   code    [ low half of the code's address, but its two lowest bits │ 0 │ 1 ]
 //! ```
 //!
-//! The table of sites has the last code of each line: so it also tells whether a line was touched by several. Which entry
-//! of a line came first does not matter otherwise, as its masks only grow.
+//! # One line, one code
 //!
-//! At the end of the strand, the first entry of each line gives the runs of the access set, and the tables are left empty.
-//! A line is one run, with the code of that entry; the other entries go to the `journal`. A write covers the reads of the
-//! same bytes.
+//! Who touched which byte of a line is not known: a line is one run, with the code that came first, and once it is in the log its bits
+//! are set without any question. That is enough for the verdict, which depends on bytes, tasks and locks alone. Where places are to
+//! be exact (`state::EXACT`), the table of sites has the last code of each line, and the others that come by go to the `journal`.
+//!
+//! At the end of the strand, the entries give the runs of the access set, and the tables are left empty. A write covers the reads
+//! of the same bytes.
 //!
 //! If the log is full the strand's accesses are delivered, and it begins again: a strand may come in pieces. To
 //! keep call stacks (`sites::depth`) the log claims to be full all the time, so that every entry is made here.
 
 use dagsan_core::{AccessKind, Bytes, Location, Run, SiteId, Span};
 
+use crate::journal;
 use crate::layout::{self, SEEN, WRITTEN};
 use crate::session;
 use crate::sites::{Origin, Sites};
+use crate::state::EXACT;
 
-/// One entry. The assembly in `miss` knows this layout.
-#[derive(Debug, Clone, Copy)]
-#[repr(C)]
-pub(crate) struct Entry {
-    /// See the module's documentation.
-    lines: u64,
-    /// The bytes of each line that the strand knew.
-    pub(crate) before: u64,
-    origin: Origin,
-}
+/// Lines that follow each other: the last one plus 1, and how many are before it. The assembly in `miss` knows this layout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(transparent)]
+pub(crate) struct Lines(u64);
 
 const MORE: u32 = 48;
 /// What is added to the lines of an entry for one line more.
 pub(crate) const ONE_MORE: u64 = 1 << MORE | 1;
 
-/// Of a code: it is not the first that touched the line. Of that of an atomic operation: it stores another value.
+impl Lines {
+    #[inline]
+    pub(crate) fn new(line: u64) -> Lines {
+        Lines(line + 1)
+    }
+
+    #[inline]
+    pub(crate) fn range(self) -> std::ops::Range<u64> {
+        let end = self.0 & ((1 << MORE) - 1);
+        end - (self.0 >> MORE) - 1..end
+    }
+
+    /// Adds a line, if it is the next one and there is room in the number.
+    #[inline]
+    pub(crate) fn lengthen(&mut self, line: u64) -> bool {
+        let follows = self.range().end == line && self.0 >> MORE < 0xffff;
+        if follows {
+            self.0 += ONE_MORE;
+        }
+        follows
+    }
+}
+
+/// One entry. The assembly in `miss` knows this layout.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+struct Entry {
+    lines: Lines,
+    origin: Origin,
+}
+
+/// Of a code in the table of sites: it is not the first that touched the line. Of that of an atomic operation: it stores another value.
 pub(crate) const LATER: u32 = 2;
-/// Of a code: set in every code, so that none is 0; of one in the journal: is it a write?
+/// Of a code: set in every code, so that none is 0.
 const CODE: u32 = 1;
 
 /// The code at an address.
 pub(crate) fn code(address: usize) -> u32 {
     address as u32 & !(LATER | CODE) | CODE
-}
-
-impl Entry {
-    #[inline]
-    pub(crate) fn new(line: u64, first: bool, before: u64, origin: Origin) -> Entry {
-        let later = if first { 0 } else { LATER };
-        Entry { lines: line + 1, before, origin: Origin { code: origin.code | later, ..origin } }
-    }
-
-    /// The lines it stands for.
-    #[inline]
-    pub(crate) fn lines(&self) -> std::ops::Range<u64> {
-        let end = self.lines & ((1 << MORE) - 1);
-        end - (self.lines >> MORE) - 1..end
-    }
-
-    /// Is it the first of its lines?
-    #[inline]
-    fn is_first(&self) -> bool {
-        self.origin.code & LATER == 0
-    }
-
-    /// Who it was.
-    #[inline]
-    pub(crate) fn origin(&self) -> Origin {
-        Origin { code: self.origin.code & !LATER | CODE, ..self.origin }
-    }
-
-    /// The same for the journal, which has reads and writes.
-    #[inline]
-    pub(crate) fn of_kind(mut self, kind: AccessKind) -> Entry {
-        self.origin.code = self.origin.code & !CODE | u32::from(kind == AccessKind::Write);
-        self
-    }
-
-    pub(crate) fn kind(&self) -> AccessKind {
-        if self.origin.code & CODE == 0 { AccessKind::Read } else { AccessKind::Write }
-    }
 }
 
 /// So many entries before the strand is delivered in pieces.
@@ -168,18 +157,14 @@ impl Log {
         }
     }
 
-    /// Has the last entry stand for one line more, if that is the next line, and new, and the code the same.
+    /// Has the last entry stand for one line more, if that is the next line, and the code the same.
     fn lengthen(&mut self, line: u64, origin: Origin) -> bool {
         if self.is_empty() {
             return false;
         }
         // SAFETY: there is an entry.
         let last = unsafe { &mut *self.next.sub(1) };
-        let follows = last.origin == origin && last.lines().end == line && last.lines >> MORE < 0xffff;
-        if follows {
-            last.lines += ONE_MORE;
-        }
-        follows
+        last.origin == origin && last.lines.lengthen(line)
     }
 
     /// All entries.
@@ -202,81 +187,103 @@ pub(crate) fn reserve(stacks: bool) -> std::io::Result<()> {
     }
 }
 
-/// An access that `miss` could not enter in the log. `kind` is 0 for a read, 1 for a write; `bytes` has bit 0 for that at
-/// `address`; what is beyond its line does not count.
-pub(crate) extern "C" fn record_miss(address: usize, bytes: u64, kind: u32, code: u32, frame: usize) {
+/// An access that `miss` could not enter in the log. `kind` is 0 for a read, 1 for a write.
+pub(crate) extern "C" fn record_miss(line: u64, mask: u64, kind: u32, code: u32, frame: usize) {
     let kind = if kind == 0 { AccessKind::Read } else { AccessKind::Write };
-    let at = Location { line: address as u64 >> layout::LINE_SHIFT, mask: bytes << (address & 63) };
     session::with(|session| {
         let origin = session.origin(code, frame);
-        record(session, at, kind, origin);
+        record(session, Location { line, mask }, kind, origin);
     });
 }
 
+/// The table of a kind of access.
+#[inline(always)]
+pub(crate) fn table(kind: AccessKind) -> usize {
+    match kind {
+        AccessKind::Read => SEEN,
+        AccessKind::Write => WRITTEN,
+    }
+}
+
+/// Sets the bits of bytes in a line that is in the log.
+///
+/// # Safety
+///
+/// The thread runs the tasks, and nobody else is in the session.
+#[inline(always)]
+pub(crate) unsafe fn set(at: Location, kind: AccessKind) {
+    // SAFETY: the tables cover all addresses of the program, and only the thread that runs the tasks writes them.
+    unsafe {
+        *layout::mask(table(kind), at.line) |= at.mask;
+        if kind == AccessKind::Write {
+            *layout::mask(SEEN, at.line) |= at.mask;
+        }
+    }
+}
+
 /// Records an access to bytes of one line.
-pub(crate) fn record(session: &mut session::Session, at: Location, kind: AccessKind, origin: Origin) {
-    let Location { line, mask } = at;
-    let (table, slot) = match kind {
-        AccessKind::Read => (SEEN, 0),
-        AccessKind::Write => (WRITTEN, 1),
-    };
+fn record(session: &mut session::Session, at: Location, kind: AccessKind, origin: Origin) {
     // SAFETY: `session::with` is for the thread that runs the tasks, the only one that writes the tables and the
     // logs, and hooks do not run while it is inside.
     unsafe {
-        let known = layout::mask(table, line);
-        if *known & mask == mask {
+        let known = *layout::mask(table(kind), at.line);
+        if known & at.mask == at.mask {
             return;
         }
-        let log = Log::of(kind);
-        if (*layout::sites(line))[slot] & !LATER != origin.code {
-            if (*log).is_full() {
-                session.deliver();
-            }
-            let first = (*layout::sites(line))[slot] == 0;
-            if !first || !(*log).lengthen(line, origin) {
-                (*log).push(Entry::new(line, first, *known, origin));
-            }
-            (*layout::sites(line))[slot] = if first { origin.code } else { origin.code | LATER };
+        if EXACT.get() {
+            record_code(session, at.line, kind, origin, known);
+        } else if known == 0 {
+            enter(session, at.line, kind, origin);
         }
-        *known |= mask;
-        *layout::mask(SEEN, line) |= mask;
+        set(at, kind);
+    }
+}
+
+/// An entry for a line that is not in the log.
+fn enter(session: &mut session::Session, line: u64, kind: AccessKind, origin: Origin) {
+    // SAFETY: as in `record`.
+    unsafe {
+        let log = Log::of(kind);
+        if (*log).is_full() {
+            session.deliver();
+        }
+        if !(*log).lengthen(line, origin) {
+            (*log).push(Entry { lines: Lines::new(line), origin });
+        }
+    }
+}
+
+/// The same where each code is wanted. `known` are the bytes of the line that the strand knows.
+fn record_code(
+    session: &mut session::Session,
+    line: u64,
+    kind: AccessKind,
+    origin: Origin,
+    known: u64,
+) {
+    // SAFETY: as in `record`.
+    let code = unsafe { &mut (*layout::sites(line))[slot(kind)] };
+    if *code == 0 {
+        enter(session, line, kind, origin);
+        *code = origin.code;
+    } else if *code & !LATER != origin.code {
+        session.sites.journal.push(journal::Entry::new(line, known, kind, origin));
+        *code = origin.code | LATER;
+    }
+}
+
+fn slot(kind: AccessKind) -> usize {
+    match kind {
+        AccessKind::Read => 0,
+        AccessKind::Write => 1,
     }
 }
 
 /// Records an access to bytes of any lines. Lines that are new to the strand, one after the other, are one entry.
 pub(crate) fn record_bytes(session: &mut session::Session, bytes: Bytes, kind: AccessKind, origin: Origin) {
-    let slot = if kind == AccessKind::Read { 0 } else { 1 };
-    let log = Log::of(kind);
-    // Not in the log yet, which has room for it.
-    let mut open: Option<Entry> = None;
     for (line, mask) in bytes.lines() {
-        // SAFETY: as in `record`.
-        unsafe {
-            let code = &raw mut (*layout::sites(line))[slot];
-            if *code != 0 {
-                open.take().into_iter().for_each(|entry| (*log).push(entry));
-                record(session, Location { line, mask }, kind, origin);
-                continue;
-            }
-            match &mut open {
-                Some(entry) if entry.lines >> MORE < 0xffff => entry.lines += ONE_MORE,
-                _ => {
-                    open.take().into_iter().for_each(|entry| (*log).push(entry));
-                    if (*log).is_full() {
-                        session.deliver();
-                    }
-                    open = Some(Entry::new(line, true, 0, origin));
-                }
-            }
-            *code = origin.code;
-            *layout::mask(SEEN, line) |= mask;
-            if kind == AccessKind::Write {
-                *layout::mask(WRITTEN, line) |= mask;
-            }
-        }
+        record(session, Location { line, mask }, kind, origin);
     }
-    // SAFETY: as in `record`.
-    open.into_iter().for_each(|entry| unsafe { (*log).push(entry) });
 }
 
 /// Nothing recorded?
@@ -354,53 +361,58 @@ pub(crate) fn spans(bytes: Bytes, kind: AccessKind, site: SiteId, into: &mut Vec
 /// Takes what was recorded to `outbox`, without the bytes that `drop` picks of a line. Tables and logs are empty
 /// afterwards. If a line was read and written, both come together, the write first.
 pub(crate) fn take<F: FnMut(&[Span])>(sites: &mut Sites, outbox: &mut Outbox<F>, drop: impl Fn(u64) -> u64) {
+    let exact = EXACT.get();
+    // Lines that were read and written: until the write comes, the site of the read waits in the table of sites.
+    let mut wait = false;
     // SAFETY: as in `record`.
     unsafe {
-        for entry in take_entries(AccessKind::Read, sites) {
+        for entry in take_entries(AccessKind::Read) {
             let mut numbers = Numbers::default();
-            for line in entry.lines() {
+            for line in entry.lines.range() {
                 let (seen, written) = (layout::mask(SEEN, line), *layout::mask(WRITTEN, line));
-                let code = &mut (*layout::sites(line))[0];
-                let site = numbers.number(entry.origin(), *code, sites);
+                let code = &raw mut (*layout::sites(line))[slot(AccessKind::Read)];
+                let site = numbers.number(entry.origin, exact && *code & LATER != 0, sites);
                 if written != 0 {
-                    // The write comes first: until it does, the site waits in the table.
                     *code = site.number();
+                    wait = true;
                     continue;
                 }
                 outbox.push(run(line, *seen & !drop(line), AccessKind::Read, site));
-                (*seen, *code) = (0, 0);
+                *seen = 0;
+                if exact {
+                    *code = 0;
+                }
             }
         }
-        for entry in take_entries(AccessKind::Write, sites) {
+        for entry in take_entries(AccessKind::Write) {
             let mut numbers = Numbers::default();
-            for line in entry.lines() {
+            for line in entry.lines.range() {
                 let (seen, written) = (layout::mask(SEEN, line), layout::mask(WRITTEN, line));
-                let [read, code] = &mut *layout::sites(line);
-                let site = numbers.number(entry.origin(), *code, sites);
+                let codes = layout::sites(line);
+                let site = numbers.number(entry.origin, exact && (*codes)[1] & LATER != 0, sites);
                 let kept = !drop(line);
                 outbox.push(run(line, *written & kept, AccessKind::Write, site));
-                let read_at = SiteId::new(*read).unwrap_or(UNKNOWN);
+                let mut read_at = site;
+                if wait || exact {
+                    read_at = SiteId::new((*codes)[0]).filter(|&read| read != UNKNOWN).unwrap_or(site);
+                    *codes = [0, 0];
+                }
                 outbox.push(run(line, *seen & !*written & kept, AccessKind::Read, read_at));
                 (*seen, *written) = (0, 0);
-                (*read, *code) = (0, 0);
             }
         }
     }
 }
 
-/// The first entries of all lines. The others have gone to the journal, and the log is empty.
-fn take_entries(kind: AccessKind, sites: &mut Sites) -> impl Iterator<Item = &'static Entry> + use<> {
+/// The entries of a log, which is empty then.
+fn take_entries(kind: AccessKind) -> &'static [Entry] {
     // SAFETY: as in `record`. Nothing is recorded while the entries are in use, as that is while the session is.
-    let entries = unsafe {
+    unsafe {
         let log = &mut *Log::of(kind);
         let entries = log.entries();
         log.clear();
         entries
-    };
-    for later in entries.iter().filter(|entry| !entry.is_first()) {
-        sites.journal.push(later.of_kind(kind));
     }
-    entries.iter().filter(|entry| entry.is_first())
 }
 
 /// The numbers of an entry's site: it alone, and one of several.
@@ -408,10 +420,8 @@ fn take_entries(kind: AccessKind, sites: &mut Sites) -> impl Iterator<Item = &'s
 struct Numbers([Option<SiteId>; 2]);
 
 impl Numbers {
-    /// For a line that `code` was the last to touch.
     #[inline]
-    fn number(&mut self, origin: Origin, code: u32, sites: &mut Sites) -> SiteId {
-        let several = code & LATER != 0;
+    fn number(&mut self, origin: Origin, several: bool, sites: &mut Sites) -> SiteId {
         *self.0[usize::from(several)].get_or_insert_with(|| sites.number(origin, several))
     }
 }

@@ -162,8 +162,7 @@ mod tests {
 
     /// Line 7 from three places: bytes 0 and 1, then 2, then 3.
     fn three_places(journal: &mut Journal, strand: u32) {
-        let entry =
-            |line, before, code| Entry::new(line, before, AccessKind::Read, origin(code));
+        let entry = |line, before, code| Entry::new(line, before, AccessKind::Read, origin(code));
         journal.push(entry(7, 0b0111, 5));
         journal.push(entry(8, 0b0001, 9));
         journal.push(entry(7, 0b0011, 3));

@@ -36,6 +36,7 @@ mod miss;
 #[cfg(feature = "pass")]
 mod miss_range;
 mod options;
+mod outbox;
 mod owned;
 mod pass;
 mod peek;

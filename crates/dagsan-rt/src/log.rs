@@ -27,10 +27,13 @@
 //! If the log is full the strand's accesses are delivered, and it begins again: a strand may come in pieces. To
 //! keep call stacks (`sites::depth`) the log claims to be full all the time, so that every entry is made here.
 
-use dagsan_core::{AccessKind, Bytes, Location, Run, SiteId, Span};
+use std::ops::Range;
+
+use dagsan_core::{AccessKind, Bytes, Location, SiteId, Span};
 
 use crate::journal;
 use crate::layout::{self, SEEN, WRITTEN};
+use crate::outbox::{Outbox, Private, run};
 use crate::session;
 use crate::sites::{Origin, Sites};
 use crate::state::EXACT;
@@ -50,8 +53,13 @@ impl Lines {
         Lines(line + 1)
     }
 
+    /// Some, and not more than [`LONGEST`].
+    fn of(lines: &Range<u64>) -> Lines {
+        Lines(lines.end | (lines.end - lines.start - 1) << MORE)
+    }
+
     #[inline]
-    pub(crate) fn range(self) -> std::ops::Range<u64> {
+    pub(crate) fn range(self) -> Range<u64> {
         let end = self.0 & ((1 << MORE) - 1);
         end - (self.0 >> MORE) - 1..end
     }
@@ -254,13 +262,7 @@ fn enter(session: &mut session::Session, line: u64, kind: AccessKind, origin: Or
 }
 
 /// The same where each code is wanted. `known` are the bytes of the line that the strand knows.
-fn record_code(
-    session: &mut session::Session,
-    line: u64,
-    kind: AccessKind,
-    origin: Origin,
-    known: u64,
-) {
+fn record_code(session: &mut session::Session, line: u64, kind: AccessKind, origin: Origin, known: u64) {
     // SAFETY: as in `record`.
     let code = unsafe { &mut (*layout::sites(line))[slot(kind)] };
     if *code == 0 {
@@ -279,10 +281,68 @@ fn slot(kind: AccessKind) -> usize {
     }
 }
 
-/// Records an access to bytes of any lines. Lines that are new to the strand, one after the other, are one entry.
+/// Records an access to bytes of any lines.
 pub(crate) fn record_bytes(session: &mut session::Session, bytes: Bytes, kind: AccessKind, origin: Origin) {
-    for (line, mask) in bytes.lines() {
-        record(session, Location { line, mask }, kind, origin);
+    if EXACT.get() {
+        let lines = bytes.lines().map(|(line, mask)| Location { line, mask });
+        return lines.for_each(|at| record(session, at, kind, origin));
+    }
+    let [first, last] = [bytes.start(), bytes.end() - 1].map(|address| address >> layout::LINE_SHIFT);
+    for first in (first..=last).step_by(LONGEST) {
+        let last = last.min(first + LONGEST as u64 - 1);
+        record_stretch(session, first..last + 1, bytes, kind, origin);
+    }
+}
+
+/// An entry has so many lines at most.
+const LONGEST: usize = 1 << 16;
+
+/// Records an access to those of the bytes that are in these lines. If some of them are new to the strand, all are one entry: of a line that
+/// has another one, that is the first, and nothing is left for the second.
+fn record_stretch(
+    session: &mut session::Session,
+    lines: Range<u64>,
+    bytes: Bytes,
+    kind: AccessKind,
+    origin: Origin,
+) {
+    // SAFETY: as in `record`.
+    unsafe {
+        if words(table(kind), &lines).contains(&0) {
+            let log = Log::of(kind);
+            if (*log).is_full() {
+                session.deliver();
+            }
+            // Narrow pieces may be a line each.
+            let is_one = lines.end - lines.start == 1;
+            if !is_one || !(*log).lengthen(lines.start, origin) {
+                (*log).push(Entry { lines: Lines::of(&lines), origin });
+            }
+        }
+        let whole = bytes.start().next_multiple_of(64) >> 6..bytes.end() >> 6;
+        let whole = whole.start.max(lines.start)..whole.end.min(lines.end);
+        if !whole.is_empty() {
+            words(SEEN, &whole).fill(u64::MAX);
+            if kind == AccessKind::Write {
+                words(WRITTEN, &whole).fill(u64::MAX);
+            }
+        }
+        let range = bytes.start() as usize..bytes.end() as usize;
+        for line in [lines.start, lines.end - 1] {
+            set(Location { line, mask: session::within(&range, line) }, kind);
+        }
+    }
+}
+
+/// The words of a table for some lines.
+///
+/// # Safety
+///
+/// The thread runs the tasks and is in the session, and nobody else uses these words meanwhile.
+unsafe fn words<'a>(table: usize, lines: &Range<u64>) -> &'a mut [u64] {
+    // SAFETY: the tables cover all addresses of the program; the caller's promise.
+    unsafe {
+        std::slice::from_raw_parts_mut(layout::mask(table, lines.start), (lines.end - lines.start) as usize)
     }
 }
 
@@ -293,74 +353,13 @@ pub(crate) fn is_empty() -> bool {
     unsafe { (*Log::of(AccessKind::Read)).is_empty() && (*Log::of(AccessKind::Write)).is_empty() }
 }
 
-/// What is delivered at a time: as much as stays in the processor's first cache.
-const PIECE: usize = 512;
-
-/// Spans on their way to the detector.
-pub(crate) struct Outbox<F: FnMut(&[Span])> {
-    spans: Vec<Span>,
-    /// So many go at a time.
-    piece: usize,
-    deliver: F,
-}
-
-impl<F: FnMut(&[Span])> Outbox<F> {
-    /// With the room of `spans`, which is empty. What must not be cut goes `whole`.
-    pub(crate) fn new(spans: Vec<Span>, whole: bool, deliver: F) -> Outbox<F> {
-        Outbox { spans, piece: if whole { usize::MAX } else { PIECE }, deliver }
-    }
-
-    #[inline]
-    pub(crate) fn push(&mut self, run: Run) {
-        if run.at.mask == 0 {
-            return;
-        }
-        if let Some(Span { first, more }) = self.spans.last_mut() {
-            let next = Location { line: first.at.line + u64::from(*more) + 1, ..first.at };
-            if run == (Run { at: next, ..*first }) {
-                *more += 1;
-                return;
-            }
-            // The write of a line and its read stay together.
-            if first.at.line != run.at.line && self.spans.len() >= self.piece {
-                self.flush();
-            }
-        }
-        self.spans.push(run.into());
-    }
-
-    fn flush(&mut self) {
-        (self.deliver)(&self.spans);
-        self.spans.clear();
-    }
-
-    /// Delivers the rest. Returns the room.
-    pub(crate) fn close(mut self) -> Vec<Span> {
-        if !self.spans.is_empty() {
-            self.flush();
-        }
-        self.spans
-    }
-}
-
-/// The same access to all of these bytes: a part of a line, whole lines, a part of a line.
-pub(crate) fn spans(bytes: Bytes, kind: AccessKind, site: SiteId, into: &mut Vec<Span>) {
-    let range = bytes.start() as usize..bytes.end() as usize;
-    let [mut line, last] = [bytes.start(), bytes.end()].map(|address| address >> layout::LINE_SHIFT);
-    while line <= last {
-        let mask = session::within(&range, line);
-        // All lines between the first and the last are whole, and perhaps the first.
-        let more = if mask == u64::MAX { u32::try_from(last - line - 1).unwrap_or(u32::MAX) } else { 0 };
-        if mask != 0 {
-            into.push(Span { first: run(line, mask, kind, site), more });
-        }
-        line += u64::from(more) + 1;
-    }
-}
-
-/// Takes what was recorded to `outbox`, without the bytes that `drop` picks of a line. Tables and logs are empty
+/// Takes what was recorded to `outbox`, without the bytes that `private` picks of a line. Tables and logs are empty
 /// afterwards. If a line was read and written, both come together, the write first.
-pub(crate) fn take<F: FnMut(&[Span])>(sites: &mut Sites, outbox: &mut Outbox<F>, drop: impl Fn(u64) -> u64) {
+pub(crate) fn take<F: FnMut(&[Span])>(
+    sites: &mut Sites,
+    outbox: &mut Outbox<F>,
+    private: &Private<impl Fn(u64) -> u64>,
+) {
     let exact = EXACT.get();
     // Lines that were read and written: until the write comes, the site of the read waits in the table of sites.
     let mut wait = false;
@@ -368,40 +367,69 @@ pub(crate) fn take<F: FnMut(&[Span])>(sites: &mut Sites, outbox: &mut Outbox<F>,
     unsafe {
         for entry in take_entries(AccessKind::Read) {
             let mut numbers = Numbers::default();
-            for line in entry.lines.range() {
-                let (seen, written) = (layout::mask(SEEN, line), *layout::mask(WRITTEN, line));
+            let Range { start: mut line, end } = entry.lines.range();
+            while line < end {
+                let (seen, written) = (*layout::mask(SEEN, line), *layout::mask(WRITTEN, line));
                 let code = &raw mut (*layout::sites(line))[slot(AccessKind::Read)];
                 let site = numbers.number(entry.origin, exact && *code & LATER != 0, sites);
                 if written != 0 {
-                    *code = site.number();
+                    if exact || *code == 0 {
+                        *code = site.number();
+                    }
                     wait = true;
+                    line += 1;
                     continue;
                 }
-                outbox.push(run(line, *seen & !drop(line), AccessKind::Read, site));
-                *seen = 0;
+                let mut rest = line..line + 1;
                 if exact {
                     *code = 0;
+                } else {
+                    rest.end = private.border(line, end);
                 }
+                let more = alike(&rest, [seen, 0]);
+                outbox.push_span(run(line, seen & !private.of(line), AccessKind::Read, site), more);
+                rest.end = line + u64::from(more) + 1;
+                words(SEEN, &rest).fill(0);
+                line = rest.end;
             }
         }
         for entry in take_entries(AccessKind::Write) {
             let mut numbers = Numbers::default();
-            for line in entry.lines.range() {
-                let (seen, written) = (layout::mask(SEEN, line), layout::mask(WRITTEN, line));
+            let Range { start: mut line, end } = entry.lines.range();
+            while line < end {
+                let (seen, written) = (*layout::mask(SEEN, line), *layout::mask(WRITTEN, line));
                 let codes = layout::sites(line);
                 let site = numbers.number(entry.origin, exact && (*codes)[1] & LATER != 0, sites);
-                let kept = !drop(line);
-                outbox.push(run(line, *written & kept, AccessKind::Write, site));
+                let mut rest = line..line + 1;
                 let mut read_at = site;
                 if wait || exact {
                     read_at = SiteId::new((*codes)[0]).filter(|&read| read != UNKNOWN).unwrap_or(site);
                     *codes = [0, 0];
+                } else if seen == written {
+                    rest.end = private.border(line, end);
                 }
-                outbox.push(run(line, *seen & !*written & kept, AccessKind::Read, read_at));
-                (*seen, *written) = (0, 0);
+                let (more, kept) = (alike(&rest, [seen, written]), !private.of(line));
+                outbox.push_span(run(line, written & kept, AccessKind::Write, site), more);
+                outbox.push(run(line, seen & !written & kept, AccessKind::Read, read_at));
+                rest.end = line + u64::from(more) + 1;
+                words(SEEN, &rest).fill(0);
+                words(WRITTEN, &rest).fill(0);
+                line = rest.end;
             }
         }
     }
+}
+
+/// How many lines after the first have these words in the tables too.
+///
+/// # Safety
+///
+/// As for [`words`].
+#[inline]
+unsafe fn alike(lines: &Range<u64>, [seen, written]: [u64; 2]) -> u32 {
+    // SAFETY: the caller's promise.
+    let words = unsafe { words(SEEN, lines).iter().zip(words(WRITTEN, lines)).skip(1) };
+    words.take_while(|(a, b)| (**a, **b) == (seen, written)).count() as u32
 }
 
 /// The entries of a log, which is empty then.
@@ -426,39 +454,8 @@ impl Numbers {
     }
 }
 
-#[inline]
-fn run(line: u64, mask: u64, kind: AccessKind, site: SiteId) -> Run {
-    Run { at: Location { line, mask }, kind, site, atomic: false }
-}
-
 /// A site that stands for an access whose code is not known.
 pub(crate) const UNKNOWN: SiteId = match SiteId::new(0) {
     Some(site) => site,
     None => unreachable!(),
 };
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_range_is_three_spans_at_most() {
-        let of = |start: u64, len: u64| {
-            let mut into = Vec::new();
-            spans(Bytes::new(start, len).unwrap(), AccessKind::Write, UNKNOWN, &mut into);
-            into
-        };
-        for start in [0, 1, 63, 64, 100, 128] {
-            for len in [1, 2, 27, 28, 29, 63, 64, 65, 128, 129, 1000] {
-                let spans = of(start, len);
-                assert!(spans.len() <= 3, "{spans:?}");
-                let lines = spans.iter().flat_map(|span| {
-                    let Location { line, mask } = span.first.at;
-                    (line..=line + u64::from(span.more)).map(move |line| (line, mask))
-                });
-                let expected: Vec<(u64, u64)> = Bytes::new(start, len).unwrap().lines().collect();
-                assert_eq!(lines.collect::<Vec<_>>(), expected, "{start} {len}");
-            }
-        }
-    }
-}

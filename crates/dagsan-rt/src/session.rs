@@ -37,8 +37,9 @@ use dagsan_findings as findings;
 use crate::events;
 pub use crate::holder::{Inside, Last, be_patient, last, start, with, with_inside};
 use crate::image::Image;
-use crate::log::{self, Outbox};
+use crate::log;
 use crate::options::Options;
+use crate::outbox::{self, Outbox, Private};
 use crate::owned::Owned;
 use crate::pass::Unseen;
 use crate::promises::Promises;
@@ -387,9 +388,6 @@ impl Session {
         }
         let (lowest, highest) = (lowest as u64 >> 6, highest as u64 >> 6);
         let private = |line: u64| {
-            if !(lowest..=highest).contains(&line) {
-                return 0;
-            }
             let variables = within(&locals, line);
             if variables != 0 {
                 touched.set(touched.get() | tasks::bit_of(line));
@@ -397,6 +395,7 @@ impl Session {
             let private = within(&own, line) | variables;
             if owned.is_empty() { private } else { private | owned.within(line) }
         };
+        let private = Private { lines: lowest..=highest, bytes: private };
         let (task, stream, stopped) = (self.tasks.current(), &mut self.stream, self.stopped.is_some());
         let (mut any, mut result) = (false, Ok(()));
         let whole = !stopped && stream.in_section(task);
@@ -406,8 +405,8 @@ impl Session {
                 result = stream.spans(task, spans);
             }
         });
-        log::take(&mut self.sites, &mut outbox, private);
-        self.sync.take(&mut self.sites, &mut outbox, private);
+        log::take(&mut self.sites, &mut outbox, &private);
+        self.sync.take(&mut self.sites, &mut outbox, |line| private.of(line));
         self.spans = outbox.close();
         self.tasks.touch(touched.get());
         let strand = if any { self.stream.strand(task) } else { None };
@@ -509,7 +508,7 @@ impl Session {
     /// The running task writes bytes that are in none of the tables.
     fn write(&mut self, bytes: Bytes, site: SiteId) {
         self.spans.clear();
-        log::spans(bytes, AccessKind::Write, site, &mut self.spans);
+        outbox::spans(bytes, AccessKind::Write, site, &mut self.spans);
         let result = self.stream.spans(self.tasks.current(), &self.spans);
         self.delivered(result);
         self.spans.clear();

@@ -36,9 +36,11 @@ mod miss;
 #[cfg(feature = "pass")]
 mod miss_range;
 mod options;
+mod outbox;
 mod owned;
 mod pass;
 mod peek;
+mod private;
 mod promises;
 mod races;
 mod ranges;

@@ -23,6 +23,8 @@ pub struct Options {
     pub max_races: usize,
     /// Mebibytes of memory for the detector; 0 for no limit.
     pub max_memory: usize,
+    /// Keep the code of every access, and not only that of the first to each line.
+    pub exact: bool,
     /// Keep the whole call stack of every access.
     pub stacks: bool,
     /// Tiny tasks are contracted.
@@ -58,6 +60,7 @@ impl Default for Options {
             exitcode: 66,
             max_races: RACE_LIMIT,
             max_memory: 0,
+            exact: false,
             stacks: false,
             tiny: true,
             hygiene: Hygiene {
@@ -112,6 +115,14 @@ impl Options {
             }
             "max_races" => self.max_races = number()? as usize,
             "max_memory" => self.max_memory = number()? as usize,
+            "sites" => {
+                self.exact = match value {
+                    "exact" => true,
+                    // The two differ for `cargo dagsan`: is there a second run?
+                    "line" | "auto" => false,
+                    _ => return Err(Error(format!("sites is auto, line or exact, not `{value}`"))),
+                }
+            }
             "stacks" => self.stacks = flag()?,
             "tiny" => self.tiny = flag()?,
             "heap" => hygiene.heap = flag()?,
@@ -136,6 +147,8 @@ impl Options {
 {VARIABLE} is a list of key=value, separated by colons:
   help=1           this text
   engine=NAME      {} (default {})
+  sites=WHICH      exact: keep the place of every access; line: of the first one to each 64 bytes, which is faster; auto (default):
+                   line, and `cargo dagsan` runs a program that has races once more, with exact places
   stacks=1         keep the whole call stack of every access: slower, and what `dagsan explain` uses
   max_races=N      keep at most N races (default {RACE_LIMIT})
   max_memory=MIB   stop checking when the detector holds more (default 0: no limit)
@@ -168,9 +181,12 @@ mod tests {
         let options = Options::parse("engine=esp-bags:stacks=1:heap=0:exitcode=7:color=always").unwrap();
         assert_eq!((options.engine.name, options.stacks, options.exitcode), ("esp-bags", true, 7));
         assert!(!options.hygiene.heap && options.hygiene.locks);
+        let exact = |text| Options::parse(text).unwrap().exact;
+        assert_eq!(["", "sites=line", "sites=auto", "sites=exact"].map(exact), [false, false, false, true]);
         for (text, part) in [
             ("stacks", "`stacks` is not of the form"),
             ("stacks=maybe", "0 or 1"),
+            ("sites=some", "auto, line or exact"),
             ("speed=9", "no option `speed`"),
             ("engine=magic", "magic"),
             ("exitcode=300", "0 to 255"),
@@ -186,6 +202,7 @@ mod tests {
         let help = Options::describe();
         let keys = [
             "engine",
+            "sites",
             "stacks",
             "max_races",
             "max_memory",

@@ -37,16 +37,18 @@ use dagsan_findings as findings;
 use crate::events;
 pub use crate::holder::{Inside, Last, be_patient, last, start, with, with_inside};
 use crate::image::Image;
-use crate::log::{self, Outbox};
+use crate::log;
 use crate::options::Options;
+use crate::outbox::{self, Outbox};
 use crate::owned::Owned;
 use crate::pass::Unseen;
+use crate::private::Private;
 use crate::promises::Promises;
 use crate::races::Found;
 use crate::sites::{self, Origin, Sites};
 use crate::state::{OWNER, is_owner};
 use crate::sync::Sync as Synchronisation;
-use crate::tasks::{self, Birth, Handle, Stack, Tasks};
+use crate::tasks::{Birth, Handle, Stack, Tasks};
 use crate::threads;
 use crate::tiny::Tiny;
 
@@ -422,49 +424,23 @@ impl Session {
         let (task, stopped) = (self.tasks.current(), self.stopped.is_some());
         let (mut any, mut result) = (false, Ok(()));
         let whole = !stopped && self.stream.in_section(task);
-        self.take_log(whole, |stream, spans| {
+        let private = Private::new(self.tasks.private(), self.thread_locals.clone(), &self.owned);
+        let stream = &mut self.stream;
+        let mut outbox = Outbox::new(std::mem::take(&mut self.spans), whole, |spans| {
             if !stopped && result.is_ok() {
                 any = true;
                 result = stream.spans(task, spans);
             }
         });
+        log::take(&mut self.sites, &mut outbox, &private);
+        self.sync.take(&mut self.sites, &mut outbox, |line| private.of(line));
+        self.spans = outbox.close();
+        self.tasks.touch(private.touched());
         let strand = if any { self.stream.strand(task) } else { None };
         self.sites.journal.end_piece(strand);
         if any {
             self.delivered(result);
         }
-    }
-
-    /// Takes what the running strand has done from the log, without what is nobody else's business. In pieces, if it need not be
-    /// `whole`.
-    pub fn take_log(&mut self, whole: bool, mut take: impl FnMut(&mut Stream<Detector>, &[Span])) {
-        let (own, locals) = (self.tasks.private(), self.thread_locals.clone());
-        // Most lines are in none.
-        let (mut lowest, mut highest) = (own.start.min(locals.start), own.end.max(locals.end));
-        let (owned, touched) = (&self.owned, Cell::new(0));
-        if !owned.is_empty() {
-            let span = owned.span();
-            (lowest, highest) = (lowest.min(span.start), highest.max(span.end));
-        }
-        let (lowest, highest) = (lowest as u64 >> 6, highest as u64 >> 6);
-        let private = |line: u64| {
-            if !(lowest..=highest).contains(&line) {
-                return 0;
-            }
-            let variables = within(&locals, line);
-            if variables != 0 {
-                touched.set(touched.get() | tasks::bit_of(line));
-            }
-            let private = within(&own, line) | variables;
-            if owned.is_empty() { private } else { private | owned.within(line) }
-        };
-        let stream = &mut self.stream;
-        let mut outbox =
-            Outbox::new(std::mem::take(&mut self.spans), whole, |spans| take(&mut *stream, spans));
-        log::take(&mut self.sites, &mut outbox, private);
-        self.sync.take(&mut self.sites, &mut outbox, private);
-        self.spans = outbox.close();
-        self.tasks.touch(touched.get());
     }
 
     /// Has the detector found something that was not looked at?
@@ -556,7 +532,7 @@ impl Session {
     /// The running task writes bytes that are in none of the tables.
     fn write(&mut self, bytes: Bytes, site: SiteId) {
         self.spans.clear();
-        log::spans(bytes, AccessKind::Write, site, &mut self.spans);
+        outbox::spans(bytes, AccessKind::Write, site, &mut self.spans);
         let task = self.told();
         let result = self.stream.spans(task, &self.spans);
         self.delivered(result);
@@ -589,37 +565,5 @@ impl Session {
     pub fn give_up(&mut self, end: findings::End) {
         self.stopped.get_or_insert(end);
         self.active = false;
-    }
-}
-
-/// The bytes of a line that lie in a range.
-#[inline]
-pub fn within(range: &Range<usize>, line: u64) -> u64 {
-    let start = (line as usize) << 6;
-    if start >= range.end || start + 64 <= range.start {
-        return 0;
-    }
-    let mut mask = u64::MAX;
-    if start < range.start {
-        mask &= u64::MAX << (range.start - start);
-    }
-    if start + 64 > range.end {
-        mask &= u64::MAX >> (start + 64 - range.end);
-    }
-    mask
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_part_of_a_line_in_a_range() {
-        assert_eq!(within(&(128..256), 1), 0);
-        assert_eq!(within(&(128..256), 2), u64::MAX);
-        assert_eq!(within(&(130..256), 2), u64::MAX << 2);
-        assert_eq!(within(&(130..134), 2), 0b11_1100);
-        assert_eq!(within(&(100..129), 2), 1);
-        assert_eq!(within(&(0..0), 0), 0);
     }
 }

@@ -12,9 +12,11 @@
 //! The begin and the end of a scope do not end a strand, which is longer than the core's, then.
 
 use dagsan_core::contract::{Contraction, Expand, MOST, Opened, SmallSet, Taken};
-use dagsan_core::{Detector, Error, Event, Run, Span, Stream, TaskId, TaskKind};
+use dagsan_core::{Detector, Error, Event, Run, Stream, TaskId, TaskKind};
 
-use crate::session::{Session, within};
+use crate::log;
+use crate::private::{Private, within};
+use crate::session::Session;
 use crate::tasks::{Birth, Handle, PENDING, Stack, Tasks};
 
 /// What is remembered of a task until it is told.
@@ -171,24 +173,21 @@ impl Session {
         if !self.tiny.contraction.is_pending() {
             return false;
         }
-        let small = self.stopped.is_none() && !self.sync.has_accesses() && crate::log::is_small();
+        let small = self.stopped.is_none() && !self.sync.has_accesses() && log::is_small();
         if !small {
             self.tell();
             return false;
         }
-        self.tiny.own.clear();
-        let mut own = std::mem::take(&mut self.tiny.own);
-        self.take_log(true, |_, spans| {
-            for span in spans {
-                add(&mut own, span);
-            }
-        });
-        self.tiny.strands += u64::from(!own.is_empty());
-        if !own.is_empty() {
-            let result = self.with_contraction(|tiny, telling| tiny.contraction.own(&own, telling));
+        let Session { tiny, tasks, sites, owned, thread_locals, .. } = self;
+        let private = Private::new(tasks.private(), thread_locals.clone(), owned);
+        tiny.own.clear();
+        log::take_small(sites, &mut tiny.own, &private);
+        tasks.touch(private.touched());
+        if !tiny.own.is_empty() {
+            tiny.strands += 1;
+            let result = self.with_contraction(|tiny, telling| tiny.contraction.own(&tiny.own, telling));
             self.after(Taken::Here, result);
         }
-        self.tiny.own = own;
         true
     }
 
@@ -295,16 +294,5 @@ impl Session {
             self.forget_words(stack.low..stack.high);
         }
         true
-    }
-}
-
-/// The lines of a span. They are few: the log was small.
-fn add(set: &mut SmallSet, span: &Span) {
-    let Span { first, more } = *span;
-    for line in first.at.line..=first.at.line + u64::from(more) {
-        let mut at = first.at;
-        at.line = line;
-        let added = set.add_run(&Run { at, ..first });
-        debug_assert!(added, "a small log has few lines");
     }
 }

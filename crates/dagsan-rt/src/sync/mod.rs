@@ -30,8 +30,8 @@ use std::ops::Range;
 use dagsan_core::{AccessKind, Bytes, Event, Location, LockId, LockMode, Run, Span, TaskId};
 use rustc_hash::FxHashSet;
 
-use crate::log::Outbox;
 use crate::options::Hygiene;
+use crate::outbox::Outbox;
 use crate::peek::peek;
 use crate::session::Session;
 use crate::sites::{Origin, Sites};

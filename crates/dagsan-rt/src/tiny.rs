@@ -220,7 +220,7 @@ impl Session {
     pub fn open_tiny(&mut self, scope: Opened) -> bool {
         let short = self.is_short();
         if short {
-            self.tiny.contraction.open(scope);
+            self.with_contraction(|tiny, _| tiny.contraction.open(scope));
         }
         short
     }

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use dagsan_core::contract::{Contraction, Expand, Opened, SmallSet, Taken};
-use dagsan_core::{Bytes, Consumer, Dropped, Error, Event, Phase, Run, Step, Strand, Stream, TaskId, TaskKind};
+use dagsan_core::{
+    Bytes, Consumer, Dropped, Error, Event, Phase, Run, Step, Strand, Stream, TaskId, TaskKind,
+};
 
 /// Contracts what it gets, as the runtime of native programs does, and tells the rest to a stream of its own.
 pub(crate) struct Contracting<C> {

@@ -30,7 +30,8 @@ use std::time::Instant;
 
 use dagsan_core::structure::ROOT;
 use dagsan_core::{
-    AccessKind, Allocator, Bytes, Construct, Detector, Error, Event, ScopeId, SiteId, Span, Stream, TaskId, TaskKind,
+    AccessKind, Allocator, Bytes, Construct, Detector, Error, Event, ScopeId, SiteId, Span, Stream, TaskId,
+    TaskKind,
 };
 use dagsan_findings as findings;
 

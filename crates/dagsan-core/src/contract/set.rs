@@ -118,9 +118,9 @@ impl SmallSet {
     #[inline]
     pub fn conflicts(&self, other: &SmallSet) -> bool {
         !self.is_empty()
-            && other.iter().any(|(line, touched)| {
-                self.find(line).is_some_and(|at| self.touched[at].conflicts(touched))
-            })
+            && other
+                .iter()
+                .any(|(line, touched)| self.find(line).is_some_and(|at| self.touched[at].conflicts(touched)))
     }
 
     /// Is there room for another set? It may say no where there is, if the two have lines in common.
@@ -161,7 +161,12 @@ impl SmallSet {
             let Touched { read, written, sites: [reader, writer] } = *touched;
             let write = (written, AccessKind::Write, writer);
             let read = (read & !written, AccessKind::Read, reader);
-            [write, read].map(|(mask, kind, site)| Run { at: Location { line, mask }, kind, site, atomic: false })
+            [write, read].map(|(mask, kind, site)| Run {
+                at: Location { line, mask },
+                kind,
+                site,
+                atomic: false,
+            })
         };
         self.iter().flat_map(runs).filter(|run| run.at.mask != 0)
     }

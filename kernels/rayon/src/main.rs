@@ -1,4 +1,4 @@
-//! Programs with rayon, to measure with: `kernels NAME`, or `kernels list`.
+//! Programs with rayon, to measure with: `kernels NAME`, `kernels NAME SIZE`, or `kernels list`.
 //!
 //! A kernel makes its input, does its parallel work, and checks the result. The time that is printed is that of the
 //! work alone. All are in safe Rust, and as one would write them for speed: by rows, by chunks, by `join`.
@@ -51,7 +51,8 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let kernel = KERNELS.iter().find(|kernel| kernel.name == name);
-    match kernel.map(|kernel| (kernel.run)(kernel.size)) {
+    let size = std::env::args().nth(2).and_then(|size| size.parse().ok());
+    match kernel.map(|kernel| (kernel.run)(size.unwrap_or(kernel.size))) {
         Some(Ok(time)) => {
             println!("time {:.6}", time.as_secs_f64());
             ExitCode::SUCCESS

@@ -32,7 +32,8 @@ pub fn run(size: usize) -> Result<Duration, String> {
         while !frontier.is_empty() {
             level += 1;
             // Relaxed: the level's end orders it before the next level.
-            let reaches = |to: &u32| levels[*to as usize].compare_exchange(UNSEEN, level, Relaxed, Relaxed).is_ok();
+            let reaches =
+                |to: &u32| levels[*to as usize].compare_exchange(UNSEEN, level, Relaxed, Relaxed).is_ok();
             frontier = frontier
                 .par_iter()
                 .flat_map_iter(|&vertex| graph.neighbours(vertex).iter().copied().filter(reaches))

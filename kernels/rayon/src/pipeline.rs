@@ -33,7 +33,8 @@ fn add_up(records: impl Iterator<Item = Record>) -> BTreeMap<String, u64> {
 
 pub fn run(size: usize) -> Result<Duration, String> {
     let mut next = random();
-    let log: String = (0..size).map(|_| format!("user=u{} bytes={}\n", next() % 100, next() % 10_000)).collect();
+    let log: String =
+        (0..size).map(|_| format!("user=u{} bytes={}\n", next() % 100, next() % 10_000)).collect();
     let (time, totals) = timed(|| {
         let (to_parser, lines) = channel();
         let (to_adder, records) = channel();
@@ -56,7 +57,8 @@ pub fn run(size: usize) -> Result<Duration, String> {
             }
             drop(to_adder);
         };
-        let ((), ((), totals)) = rayon::join(cut, || rayon::join(parse_all, || add_up(records.into_iter().flatten())));
+        let ((), ((), totals)) =
+            rayon::join(cut, || rayon::join(parse_all, || add_up(records.into_iter().flatten())));
         totals
     });
     checked(time, totals == add_up(log.lines().filter_map(parse)))

@@ -21,7 +21,11 @@ impl Matrix {
     fn row(&self, row: usize, vector: &[f64]) -> f64 {
         let entries = self.starts[row]..self.starts[row + 1];
         let columns = &self.columns[entries.clone()];
-        columns.iter().zip(&self.values[entries]).map(|(&column, value)| value * vector[column as usize]).sum()
+        columns
+            .iter()
+            .zip(&self.values[entries])
+            .map(|(&column, value)| value * vector[column as usize])
+            .sum()
     }
 }
 

@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: measures, and prints. Nothing here passes or fails.
 
 mod build;
+mod costs;
 mod growth;
 mod history;
 mod lang;
@@ -35,6 +36,8 @@ pub enum Bench {
     Marks(marks::Args),
     /// How long `cargo dagsan build` takes beside `cargo build`.
     Build(build::Args),
+    /// What single operations, and programs of tiny tasks, cost beside the plain ones.
+    Costs(costs::Args),
     /// How time and memory grow with native programs, pattern by pattern.
     Growth(growth::Args),
     /// The tables of papers 002 and 003, their figures beside ours.
@@ -51,7 +54,12 @@ const KEEP_MEMORY: [(&str, &str); 2] =
 pub fn run(root: &Path, bench: &Bench) -> anyhow::Result<()> {
     let elsewhere = matches!(
         bench,
-        Bench::Native(_) | Bench::Rayon(_) | Bench::Growth(_) | Bench::Marks(_) | Bench::Build(_)
+        Bench::Native(_)
+            | Bench::Rayon(_)
+            | Bench::Costs(_)
+            | Bench::Growth(_)
+            | Bench::Marks(_)
+            | Bench::Build(_)
     );
     if !elsewhere && KEEP_MEMORY.iter().any(|(name, _)| std::env::var_os(name).is_none()) {
         let program = std::env::current_exe().context("cannot find xtask itself")?;
@@ -68,6 +76,7 @@ pub fn run(root: &Path, bench: &Bench) -> anyhow::Result<()> {
         Bench::Rayon(args) => rayon::run(root, args),
         Bench::Marks(args) => marks::run(root, args),
         Bench::Build(args) => build::run(root, args),
+        Bench::Costs(args) => costs::run(root, args),
         Bench::Growth(args) => growth::run(root, args),
     }
 }

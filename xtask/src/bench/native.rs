@@ -4,9 +4,12 @@
 //! time and the least peak of memory count. The time is that of the tasks alone, as the kernel measures it: making the
 //! input and checking the result are left out, and so are the start of the program and the writing of findings.
 //!
-//! Tasks run on one thread in all three. That is kind to ThreadSanitizer, which then has no other thread to compare with.
+//! What counts is each tool as its user would run it: on all cores that it can use. The executor of dagsan-task is serial, in all three
+//! builds. Where the plain program and ThreadSanitizer are not, a second table has all three on one core, which is kind to
+//! ThreadSanitizer: it then has no other thread to compare with.
 
 mod builds;
+mod cores;
 pub mod process;
 pub mod table;
 
@@ -19,7 +22,8 @@ use dagsan_findings::{End, FINDINGS_FILE, Findings, Stats};
 use indicatif::ProgressBar;
 
 pub use builds::{Build, TARGET, cargo_dagsan, forget_programs, succeed, target_directory};
-pub use table::{Aim, Measure};
+pub use cores::Cores;
+pub use table::{Aim, Measure, Of};
 
 use table::Row;
 
@@ -51,12 +55,10 @@ pub struct Suite {
     pub package: &'static str,
     /// Where the table is kept.
     pub page: Page,
-    /// What should come out.
+    /// How they are run: a table each.
+    pub tables: &'static [Cores],
+    /// What should come out of the first one.
     pub aims: &'static [Aim],
-}
-
-const fn aim(kernel: Option<&'static str>, measure: Measure, most: f64) -> Aim {
-    Aim { kernel, measure, most }
 }
 
 const NATIVE: Suite = Suite {
@@ -65,15 +67,15 @@ const NATIVE: Suite = Suite {
         name: "docs/benchmarks/native.md",
         marks: ["<!-- measured: by cargo xtask bench native --write -->\n", "<!-- end -->\n"],
     },
+    // The executor of dagsan-task is serial: more cores are no use to the plain program and to ThreadSanitizer.
+    tables: &[Cores::All],
     aims: &[
-        aim(Some("matmul"), Measure::Slowdown, 1.7),
-        aim(Some("strassen"), Measure::Slowdown, 3.5),
-        aim(Some("sparselu"), Measure::Slowdown, 3.0),
-        aim(Some("smith-waterman"), Measure::Slowdown, 2.5),
-        aim(Some("quicksort"), Measure::Slowdown, 2.6),
-        aim(Some("fib"), Measure::NsPerTask, 80.0),
-        aim(None, Measure::Slowdown, 3.0),
-        aim(None, Measure::AgainstTsan, 0.5),
+        Aim { of: Of::Kernel("fib"), measure: Measure::NsPerTask, most: 150.0 },
+        Aim { of: Of::Kernel("jacobi"), measure: Measure::Slowdown, most: 5.0 },
+        Aim { of: Of::Kernel("quicksort"), measure: Measure::Slowdown, most: 3.0 },
+        Aim { of: Of::Kernel("sort"), measure: Measure::Slowdown, most: 3.0 },
+        Aim { of: Of::Mean, measure: Measure::Slowdown, most: 2.5 },
+        Aim { of: Of::Mean, measure: Measure::AgainstTsan, most: 0.4 },
     ],
 };
 
@@ -92,17 +94,24 @@ pub fn run_suite(root: &Path, args: &Args, suite: &Suite) -> Result<()> {
     let wanted: Vec<_> = kernels.iter().filter(|(name, _)| name.contains(&args.kernel)).collect();
     ensure!(!wanted.is_empty(), "no kernel is called {}", args.kernel);
     let bar = ProgressBar::new_spinner();
-    let mut rows = Vec::new();
+    let mut rows: Vec<Vec<Row>> = suite.tables.iter().map(|_| Vec::new()).collect();
     for (name, size) in &wanted {
-        rows.push(measure(root, &programs, name, *size, args.runs, &bar).with_context(|| name.clone())?);
+        for (cores, rows) in suite.tables.iter().zip(&mut rows) {
+            let row = measure(root, &programs, name, *size, *cores, args.runs, &bar);
+            rows.push(row.with_context(|| format!("{name}, {cores}"))?);
+        }
     }
     bar.finish_and_clear();
-    let lines = table::table(&rows);
-    let targets = table::targets(suite.aims, &rows, wanted.len() == kernels.len());
-    println!("\n{}\n{}", table::text(&lines), targets.join("\n"));
-    if args.write {
+    let mut measured = String::new();
+    for (number, (cores, rows)) in suite.tables.iter().zip(&rows).enumerate() {
+        let lines = table::table(rows);
+        let aims = if number == 0 { suite.aims } else { &[] };
+        let targets = table::targets(aims, rows, wanted.len() == kernels.len());
+        println!("\n{cores}:\n{}\n{}", table::text(&lines), targets.join("\n"));
         let targets: Vec<String> = targets.iter().map(|target| format!("- {target}\n")).collect();
-        let measured = format!("{}\n{}\n", table::markdown(&lines), targets.concat());
+        measured += &format!("{cores}:\n\n{}\n{}\n", table::markdown(&lines), targets.concat());
+    }
+    if args.write {
         suite.page.write(root, &format!("`--runs {}`", args.runs), &measured)?;
     }
     Ok(())
@@ -121,20 +130,22 @@ fn measure(
     programs: &[(Build, PathBuf)],
     kernel: &str,
     size: u64,
+    cores: Cores,
     runs: u32,
     bar: &ProgressBar,
 ) -> Result<Row> {
+    let _cores = cores.confine()?;
     let findings = target_directory(root).join("native").join("findings.json");
     let mut row = Row { kernel: kernel.into(), size, tasks: 0, seconds: [f64::MAX; 3], mib: [f64::MAX; 3] };
     for number in 1..=runs.max(1) {
         for (build, program) in programs {
-            bar.set_message(format!("{kernel}: {}, run {number} of {runs}", build.name()));
+            bar.set_message(format!("{kernel}, {cores}: {}, run {number} of {runs}", build.name()));
             bar.tick();
             let mut command = Command::new(program);
             // Reports do not matter here, nor do they take time.
             command.arg(kernel).env("TSAN_OPTIONS", "report_bugs=0").env(FINDINGS_FILE, &findings);
-            // One thread in all three.
-            command.env("RAYON_NUM_THREADS", "1");
+            // As many threads as there are cores for them.
+            command.env_remove("RAYON_NUM_THREADS");
             let ended = process::run(command.env_remove("DAGSAN_OPTIONS"))?;
             if *build == Build::Dagsan {
                 row.tasks = checked(&findings)?.tasks;
@@ -162,10 +173,6 @@ pub fn checked(path: &Path) -> Result<Stats> {
     Ok(findings.stats)
 }
 
-fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
-}
-
 fn date() -> Result<String> {
     Ok(process::run(Command::new("date").arg("+%F"))?.stdout.trim().to_owned())
 }
@@ -178,7 +185,7 @@ impl Page {
         let page = fs::read_to_string(&path).with_context(|| format!("cannot read {name}"))?;
         let parts = page.split_once(start).and_then(|(before, rest)| Some((before, rest.split_once(end)?.1)));
         let (before, after) = parts.with_context(|| format!("{name} has no place for the table"))?;
-        let head = format!("\n{}, {} cores, {how}:\n\n", date()?, cores());
+        let head = format!("\n{}, {} cores, {how}:\n\n", date()?, cores::count());
         fs::write(&path, [before, start, &head, measured, end, after].concat())
             .with_context(|| format!("cannot write {name}"))
     }

@@ -40,10 +40,12 @@ pub fn lower(said: &Said, layout: &Layout) -> Lowered {
         shared: shared.collect(),
         own: Own::of(program),
         pending: Vec::new(),
+        sections: 0,
     };
     lowering.task(&program.body);
     let mut bodies = Vec::new();
-    while let Some(&(body, procedure)) = lowering.pending.get(bodies.len()) {
+    while let Some(&Pending { body, procedure, in_section }) = lowering.pending.get(bodies.len()) {
+        lowering.sections = u32::from(in_section);
         bodies.push(Body { procedure, ops: lowering.body(body) });
     }
     Lowered { sizes: sizes(said, layout), bodies }
@@ -133,13 +135,23 @@ struct Lowering<'p> {
     /// The locks that are also held in shared mode.
     shared: BTreeSet<u32>,
     own: Own,
-    /// All bodies that there are so far, and whether they are procedures.
-    pending: Vec<(&'p [Stmt], bool)>,
+    /// All bodies that there are so far.
+    pending: Vec<Pending<'p>>,
+    /// How many sections the present place is in.
+    sections: u32,
+}
+
+/// A body that is to be lowered.
+struct Pending<'p> {
+    body: &'p [Stmt],
+    procedure: bool,
+    /// Is all of it in a section of a lock?
+    in_section: bool,
 }
 
 impl<'p> Lowering<'p> {
     fn function(&mut self, body: &'p [Stmt], procedure: bool) -> usize {
-        self.pending.push((body, procedure));
+        self.pending.push(Pending { body, procedure, in_section: self.sections > 0 });
         self.pending.len() - 1
     }
 
@@ -178,6 +190,9 @@ impl<'p> Lowering<'p> {
         Some(match stmt {
             Stmt::Read { bytes, site } => {
                 let (form, place, len) = self.access(*bytes, site.number());
+                // A slice is copied to the heap and freed. A free is delivered at once, with what the strand did before: that is then not
+                // ordered by what the section does later, as it is in the same strand.
+                let form = if form == Form::Slice && self.sections > 0 { Form::Array } else { form };
                 Op::Read { form, place, len }
             }
             Stmt::Write { bytes, site } => {
@@ -208,12 +223,18 @@ impl<'p> Lowering<'p> {
             }
             Stmt::Detached(body) => Op::Detach { body: self.task(body) },
             Stmt::Call(body) => Op::Call { body: self.function(body, true) },
-            Stmt::Isolated(body) => Op::Isolated { body: self.function(body, false) },
+            Stmt::Isolated(body) => {
+                self.sections += 1;
+                let body = self.function(body, false);
+                self.sections -= 1;
+                Op::Isolated { body }
+            }
             Stmt::Sync => Op::Sync,
             Stmt::GetFuture(name) => Op::GetFuture { name: named(name) },
             Stmt::Set(name) => Op::Set { name: named(name) },
             Stmt::Get(name) => Op::Get { name: named(name) },
             Stmt::Lock(name, mode) => {
+                self.sections += 1;
                 let own = *mode == LockMode::Exclusive && self.own.locks.contains(name);
                 match (own.then(|| locks.of(*name)).flatten(), mode) {
                     (Some(slot), _) => Op::OwnLock { name: named(name), slot },
@@ -224,7 +245,10 @@ impl<'p> Lowering<'p> {
                     (None, LockMode::Exclusive) => Op::Mutex { name: named(name) },
                 }
             }
-            Stmt::Unlock(name) => Op::Unlock { name: named(name) },
+            Stmt::Unlock(name) => {
+                self.sections -= 1;
+                Op::Unlock { name: named(name) }
+            }
             Stmt::Release(name, false) => Op::Store { word: self.word(*name, syncs) },
             Stmt::Release(name, true) => Op::Update { word: self.word(*name, syncs) },
             // One operation for both.

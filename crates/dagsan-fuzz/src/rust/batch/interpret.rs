@@ -76,11 +76,29 @@ enum Guard<'l> {
     Shared(#[allow(dead_code)] RwLockReadGuard<'l, ()>),
 }
 
+/// A body that holds more locks at a time fails.
+const HELD: usize = 32;
+
+type Held<'l> = [Option<(usize, Guard<'l>)>; HELD];
+
+fn hold<'l>(held: &mut Held<'l>, name: usize, guard: Guard<'l>) {
+    let free = held.iter_mut().find(|slot| slot.is_none()).expect("no body holds so many locks");
+    *free = Some((name, guard));
+}
+
+fn give_back(held: &mut Held, name: usize) {
+    let is_it = |slot: &&mut Option<(usize, Guard)>| slot.as_ref().is_some_and(|(held, _)| *held == name);
+    if let Some(slot) = held.iter_mut().find(is_it) {
+        *slot = None;
+    }
+}
+
 /// Does what the body says.
 pub fn run(code: Code, m: &'static Memory, s: Scope, p: Here) {
     let own_words = [const { AtomicU64::new(1) }; OWN];
     let own_locks = [const { Mutex::new(()) }; OWN];
-    let mut held: Vec<(usize, Guard)> = Vec::new();
+    // Not on the heap: a free in a section would be delivered at once, and what came before it with it.
+    let mut held: Held = [const { None }; HELD];
     let word = |word| match word {
         Word::Own(slot) => &own_words[slot],
         Word::Shared(name) => m.sync(name),
@@ -130,11 +148,11 @@ pub fn run(code: Code, m: &'static Memory, s: Scope, p: Here) {
             Op::GetFuture { name } => m.get_future(name),
             Op::Set { name } => m.set(name),
             Op::Get { name } => m.get(name),
-            Op::OwnLock { name, slot } => held.push((name, Guard::Mutex(own_lock(&own_locks[slot])))),
-            Op::Mutex { name } => held.push((name, Guard::Mutex(m.mutex(name)))),
-            Op::Exclusive { name } => held.push((name, Guard::Exclusive(m.exclusive(name)))),
-            Op::Shared { name } => held.push((name, Guard::Shared(m.shared(name)))),
-            Op::Unlock { name } => held.retain(|(held, _)| *held != name),
+            Op::OwnLock { name, slot } => hold(&mut held, name, Guard::Mutex(own_lock(&own_locks[slot]))),
+            Op::Mutex { name } => hold(&mut held, name, Guard::Mutex(m.mutex(name))),
+            Op::Exclusive { name } => hold(&mut held, name, Guard::Exclusive(m.exclusive(name))),
+            Op::Shared { name } => hold(&mut held, name, Guard::Shared(m.shared(name))),
+            Op::Unlock { name } => give_back(&mut held, name),
             Op::Store { word: name } => store(word(name)),
             Op::Update { word: name } => update(word(name)),
             Op::Load { word: name } => load(word(name)),

@@ -90,6 +90,8 @@ impl Options {
             };
             options.set(key, value)?;
         }
+        // A whole stack of an access nearby would help nobody.
+        options.exact |= options.stacks;
         Ok(options)
     }
 
@@ -145,7 +147,8 @@ impl Options {
   engine=NAME      {} (default {})
   sites=WHICH      exact: keep the place of every access; line: of the first one to each 64 bytes, which is faster; auto (default):
                    line, and `cargo dagsan` runs a program that has races once more, with exact places
-  stacks=1         keep the whole call stack of every access: slower, and what `dagsan explain` uses
+  stacks=1         keep the whole call stack of every access, with sites=exact: slower, and what a second run and
+                   `dagsan explain` use
   max_races=N      keep at most N races (default {RACE_LIMIT})
   max_memory=MIB   stop checking when the detector holds more (default 0: no limit)
   exitcode=N       the exit code if there are races (default 66)
@@ -178,6 +181,7 @@ mod tests {
         assert!(!options.hygiene.heap && options.hygiene.locks);
         let exact = |text| Options::parse(text).unwrap().exact;
         assert_eq!(["", "sites=line", "sites=auto", "sites=exact"].map(exact), [false, false, false, true]);
+        assert!(exact("stacks=1:sites=line"));
         for (text, part) in [
             ("stacks", "`stacks` is not of the form"),
             ("stacks=maybe", "0 or 1"),

@@ -179,8 +179,12 @@ impl Sites {
 
     /// Is one of the two what the allocator has written, and the other the allocator's too?
     pub fn are_allocators(&self, a: SiteId, b: SiteId) -> bool {
-        let of_allocator = |site| site != UNKNOWN && self.origin(site).has_stack();
-        of_allocator(a) && of_allocator(b) && !(self.is_free(a) && self.is_free(b))
+        self.is_allocators(a) && self.is_allocators(b) && !(self.is_free(a) && self.is_free(b))
+    }
+
+    /// Is it a free, or what the allocator has written?
+    pub fn is_allocators(&self, site: SiteId) -> bool {
+        site != UNKNOWN && self.origin(site).has_stack()
     }
 
     /// Was it a free?

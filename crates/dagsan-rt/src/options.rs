@@ -93,6 +93,8 @@ impl Options {
             };
             options.set(key, value)?;
         }
+        // A whole stack of an access nearby would help nobody.
+        options.exact |= options.stacks;
         Ok(options)
     }
 
@@ -149,12 +151,13 @@ impl Options {
   engine=NAME      {} (default {})
   sites=WHICH      exact: keep the place of every access; line: of the first one to each 64 bytes, which is faster; auto (default):
                    line, and `cargo dagsan` runs a program that has races once more, with exact places
-  stacks=1         keep the whole call stack of every access: slower, and what `dagsan explain` uses
+  stacks=1         keep the whole call stack of every access, with sites=exact: slower, and what a second run and
+                   `dagsan explain` use
   max_races=N      keep at most N races (default {RACE_LIMIT})
   max_memory=MIB   stop checking when the detector holds more (default 0: no limit)
   exitcode=N       the exit code if there are races (default 66)
   findings=FILE    where to write what was found, for `dagsan report FILE`
-  tiny=0           tell the detector of every task by itself, however small
+  tiny=0           tell the detector of every task by itself, however small, as with sites=exact
   split=N          cut rayon's parallel iterators into about N pieces, instead of single items
   format=json      JSON instead of text (read by `cargo dagsan`)
   color=WHEN       auto, always or never (read by `cargo dagsan`)
@@ -183,6 +186,7 @@ mod tests {
         assert!(!options.hygiene.heap && options.hygiene.locks);
         let exact = |text| Options::parse(text).unwrap().exact;
         assert_eq!(["", "sites=line", "sites=auto", "sites=exact"].map(exact), [false, false, false, true]);
+        assert!(exact("stacks=1:sites=line"));
         for (text, part) in [
             ("stacks", "`stacks` is not of the form"),
             ("stacks=maybe", "0 or 1"),

@@ -213,7 +213,7 @@ impl Session {
             stopped: None,
             deadlock: None,
             promises: Promises::default(),
-            tiny: Tiny::new(options.tiny),
+            tiny: Tiny::new(options.tiny && !options.exact),
             thread_locals: 0..0,
             owned: Owned::default(),
             active: false,

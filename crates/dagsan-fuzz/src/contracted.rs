@@ -41,11 +41,6 @@ impl<C: Consumer> Contracting<C> {
         self.told.stream.into_consumer()
     }
 
-    /// How many tasks the other stream knows nothing of.
-    pub(crate) fn contracted(&self) -> u64 {
-        self.contraction.contracted()
-    }
-
     /// Tells the other stream what is left.
     pub(crate) fn expand(&mut self) -> Result<(), Error> {
         self.contraction.expand(&mut self.told)

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::ffi::{CStr, CString};
 
 use crate::counts::{Counted, Counts};
-use crate::inline::question;
+use crate::inline::{Bytes, question};
 use crate::llvm::{Block, Builder, Context, Llvm, Module, Type, Value, opcode, ordering};
 use crate::model::{Kind, Mark};
 use crate::read::{Access, Atomic, Elements, LaneMask, Place};
@@ -42,6 +42,9 @@ const MISSES_OF_BITS: [&CStr; 2] = [c"__dagsan_miss_read", c"__dagsan_miss_write
 const NEW: [&CStr; 2] = [c"__dagsan_range_read", c"__dagsan_range_write"];
 /// They take the bits, or the number of bytes, in rcx.
 const MISS_OF_BITS_KEEPS: &str = "={di},={cx},s,0,1,~{rax},~{rdx},~{dirflag},~{fpsr},~{flags},~{memory}";
+
+/// LLVM's address space for what is relative to fs.
+const THREAD_SEGMENT: u32 = 257;
 
 /// Larger accesses are cut into parts of this size: their bits fit in a word, wherever they are.
 const PART: u64 = 32;
@@ -158,7 +161,7 @@ impl Emitter {
         if let Some(question) = question(bytes, alignment) {
             self.before(before);
             self.count(Counted::InLine);
-            return self.in_line(before, kind, at(0), bytes, question);
+            return self.in_line(before, kind, Bytes { pointer: at(0), bytes, alignment }, question);
         }
         if bytes > LARGE {
             self.before(before);
@@ -167,10 +170,11 @@ impl Emitter {
         }
         for start in (0..bytes).step_by(PART as usize) {
             let part = PART.min(bytes - start);
-            if let Some(question) = question(part, alignment.min(PART)) {
+            let alignment = alignment.min(PART);
+            if let Some(question) = question(part, alignment) {
                 self.before(before);
                 self.count(Counted::InLine);
-                self.in_line(before, kind, at(start), part, question);
+                self.in_line(before, kind, Bytes { pointer: at(start), bytes: part, alignment }, question);
             }
         }
     }
@@ -239,6 +243,21 @@ impl Emitter {
     /// The runtime's word: can anything be parallel?
     pub(crate) fn active(&self) -> Value {
         self.llvm.global(self.module, c"__dagsan_active", self.llvm.integer(self.context, 8))
+    }
+
+    /// The runtime's word: the thread whose marks may set bits.
+    fn setter(&self) -> Value {
+        self.llvm.global(self.module, c"__dagsan_setter", self.word)
+    }
+
+    /// Is this thread's mark to set bits of lines that are in the log?
+    pub(crate) fn sets_bits(&self) -> Value {
+        let llvm = self.llvm;
+        // The x86-64 ABI keeps the thread pointer at fs:0, which to LLVM is an address space.
+        let segment = llvm.pointer(self.context, THREAD_SEGMENT);
+        let thread = self.hidden_load(self.word, llvm.null(segment));
+        let setter = self.hidden_load(self.word, self.setter());
+        llvm.equal(self.builder, thread, setter)
     }
 
     /// A load that gets no mark.

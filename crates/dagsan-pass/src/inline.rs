@@ -4,10 +4,17 @@
 //!   head:   …                                          the instructions before the access
 //!           known = table[address >> 3] >> (address & 7)
 //!           if known has all bits: goto tail
-//!   cold:   if nothing can be parallel: goto tail
+//!   new:    if this thread may not set bits: goto other
+//!           line = table[address >> 6]                   a word
+//!           if no bit of it is set: goto miss            the line is not in the log of the strand
+//!           table[address >> 6] = line | bits; goto tail
+//!   other:  if nothing can be parallel: goto tail
 //!   miss:   call the runtime, which keeps all registers but four
 //!   tail:   the access …
 //! ```
+//!
+//! So the runtime is called for the first access of a strand to each line. The bits of a line are written as one word, and read as
+//! such before: the processor passes on to a load what is still being stored only if the store has all of it.
 //!
 //! LLVM's C interface cannot split a block, so the block keeps its end and becomes the tail, and what comes before the access moves
 //! to a new one: its predecessors are led there, and the phis of its successors stay as they are.
@@ -47,35 +54,86 @@ pub fn question(bytes: u64, alignment: u64) -> Option<Question> {
     Some(Question { bits, shifted })
 }
 
+/// The bytes of an access.
+#[derive(Debug, Clone, Copy)]
+pub struct Bytes {
+    pub pointer: Value,
+    /// How many, 64 at most.
+    pub bytes: u64,
+    /// What the pointer is a multiple of.
+    pub alignment: u64,
+}
+
+impl Bytes {
+    fn may_cross_lines(&self) -> bool {
+        self.alignment < self.bytes.next_power_of_two()
+    }
+}
+
 impl Emitter {
-    /// A mark for bytes at a pointer, before an instruction. Whether there is a question for them has been asked.
-    pub fn in_line(&self, before: Value, kind: Kind, pointer: Value, bytes: u64, question: Question) {
+    /// A mark before an instruction, for bytes at a pointer that is so aligned. Whether there is a question for them has been asked.
+    pub fn in_line(&self, before: Value, kind: Kind, at: Bytes, question: Question) {
         let llvm = self.llvm;
         let tail = llvm.block_of(before);
         let head = self.split(tail, before);
-        let [cold, miss] = [(); 2].map(|()| llvm.insert_block(self.context, tail));
+        let [new, line, set, other, miss] = [(); 5].map(|()| llvm.insert_block(self.context, tail));
+        let start = |block: Block| {
+            llvm.position_at_end(self.builder, block);
+            self.locate(before);
+        };
 
-        llvm.position_at_end(self.builder, head);
-        self.locate(before);
-        let address = llvm.to_integer(self.builder, pointer, self.word);
+        start(head);
+        let address = llvm.to_integer(self.builder, at.pointer, self.word);
         let mut known = self.entries(kind, address, question.bits);
         if question.shifted {
             known = llvm.extend(self.builder, known, self.word);
             known = self.shifted(known, address);
         }
-        let all = llvm.constant(llvm.type_of(known), u64::MAX >> (64 - bytes));
+        let bits = u64::MAX >> (64 - at.bytes);
+        let all = llvm.constant(llvm.type_of(known), bits);
         let known = llvm.and(self.builder, known, all);
         let is_known = llvm.equal(self.builder, known, all);
-        self.usually(is_known, tail, cold);
+        self.usually(is_known, tail, new);
 
-        llvm.position_at_end(self.builder, cold);
-        self.locate(before);
+        start(new);
+        llvm.branch(self.builder, self.sets_bits(), line, other);
+
+        start(line);
+        let place = llvm.and(self.builder, address, self.word(63));
+        let word = self.line(kind, address);
+        let known = self.hidden_load(self.word, word);
+        let mut is_new = llvm.equal(self.builder, known, self.word(0));
+        if at.may_cross_lines() {
+            let crosses = llvm.is_at_most(self.builder, self.word(65 - at.bytes), place);
+            is_new = llvm.or(self.builder, is_new, crosses);
+        }
+        llvm.branch(self.builder, is_new, miss, set);
+
+        start(set);
+        let bits = llvm.shift_left(self.builder, self.word(bits), place);
+        self.settle(llvm.store(self.builder, llvm.or(self.builder, known, bits), word));
+        if kind == Kind::Write {
+            let word = self.line(Kind::Read, address);
+            let seen = self.hidden_load(self.word, word);
+            self.settle(llvm.store(self.builder, llvm.or(self.builder, seen, bits), word));
+        }
+        llvm.jump(self.builder, tail);
+
+        start(other);
         self.if_active(tail, miss);
 
-        llvm.position_at_end(self.builder, miss);
-        self.locate(before);
-        self.missed(kind, pointer, bytes);
+        start(miss);
+        self.missed(kind, at.pointer, at.bytes);
         llvm.jump(self.builder, tail);
+    }
+
+    /// The word of a table for the line of an address.
+    fn line(&self, kind: Kind, address: Value) -> Value {
+        let llvm = self.llvm;
+        let word = llvm.shift_right(self.builder, address, self.word(3));
+        let word = llvm.and(self.builder, word, self.word(!7));
+        let word = llvm.add(self.builder, word, self.word(TABLES[kind as usize] as u64));
+        llvm.to_pointer(self.builder, word, self.pointer)
     }
 
     /// Goes on to one of two blocks: can anything be parallel?

@@ -240,6 +240,7 @@ interface! {
     raw_freeze = LLVMBuildFreeze(builder: Builder, value: Value, name: *const c_char) -> Value;
     raw_not = LLVMBuildNot(builder: Builder, value: Value, name: *const c_char) -> Value;
     raw_and = LLVMBuildAnd(builder: Builder, left: Value, right: Value, name: *const c_char) -> Value;
+    raw_or = LLVMBuildOr(builder: Builder, left: Value, right: Value, name: *const c_char) -> Value;
     raw_add = LLVMBuildAdd(builder: Builder, left: Value, right: Value, name: *const c_char) -> Value;
     raw_select = LLVMBuildSelect(builder: Builder, on: Value, yes: Value, no: Value, name: *const c_char) -> Value;
     raw_multiply = LLVMBuildMul(builder: Builder, left: Value, right: Value, name: *const c_char) -> Value;
@@ -440,6 +441,10 @@ impl Llvm {
 
     pub fn and(&self, builder: Builder, left: Value, right: Value) -> Value {
         self.raw_and(builder, left, right, NO_NAME)
+    }
+
+    pub fn or(&self, builder: Builder, left: Value, right: Value) -> Value {
+        self.raw_or(builder, left, right, NO_NAME)
     }
 
     pub fn add(&self, builder: Builder, left: Value, right: Value) -> Value {

@@ -16,8 +16,10 @@ macro_rules! done {
     ($address:expr, $bytes:expr, $done:expr, $order:expr) => {
         if ACTIVE.get() && is_owner() {
             let (address, done, order) = ($address as usize, $done, Order::from_abi($order));
-            let frame = start::frame();
-            session::called(frame, |session| session.atomic(address, $bytes, done, order, frame));
+            if !crate::sync::says_nothing(address, done, order) {
+                let frame = start::frame();
+                session::called(frame, |session| session.atomic(address, $bytes, done, order, frame));
+            }
         }
     };
 }
@@ -50,7 +52,9 @@ macro_rules! hooks {
         #[inline(never)]
         pub unsafe extern "C" fn $store(address: *mut $T, value: $T, order: i32) {
             // SAFETY: the caller's promise.
-            unsafe { <$Atomic>::from_ptr(address) }.store(value, Ordering::SeqCst);
+            let atomic = unsafe { <$Atomic>::from_ptr(address) };
+            // The strongest order takes an instruction more, and most stores are not meant to order anything.
+            atomic.store(value, if order == 0 { Ordering::Relaxed } else { Ordering::SeqCst });
             done!(address, $bytes, Done::Store { new: value as u64 }, order);
         }
 

@@ -11,6 +11,7 @@ use std::ptr;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
+use dagsan_core::contract::Opened;
 use dagsan_core::{Event, TaskKind};
 use dagsan_findings::{self as findings, ScheduleDependence, ScheduleDependent};
 
@@ -25,35 +26,35 @@ use crate::threads;
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn __dagsan_finish_begin() {
-    open_scope(frame(), |task| Event::FinishBegin { task });
+    open_scope(frame(), Opened::Finish);
 }
 
 /// Its innermost finish ends, and all that was started in it has ended.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn __dagsan_finish_end() {
-    close_scope(frame(), |task| Event::FinishEnd { task });
+    close_scope(frame(), Opened::Finish);
 }
 
 /// The running task enters a procedure that spawns.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn __dagsan_frame_begin() {
-    open_scope(frame(), |task| Event::FrameBegin { task });
+    open_scope(frame(), Opened::Frame);
 }
 
 /// What the procedure has spawned has ended.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn __dagsan_sync() {
-    session::called(frame(), |session| session.event(Event::Sync { task: session.tasks.current() }));
+    session::called(frame(), session::Session::sync);
 }
 
 /// The procedure ends.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn __dagsan_frame_end() {
-    close_scope(frame(), |task| Event::FrameEnd { task });
+    close_scope(frame(), Opened::Frame);
 }
 
 /// The running task, to go on later.
@@ -67,7 +68,7 @@ pub extern "C" fn __dagsan_current() -> Handle {
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn __dagsan_innermost_finish() -> u32 {
-    session::with(|session| session.innermost_finish().0).unwrap_or(0)
+    session::with(|session| session.tasks.innermost_finish()).unwrap_or(0)
 }
 
 /// Is the running task in a scope that is checked?
@@ -164,7 +165,8 @@ pub extern "C" fn __dagsan_resume(task: Handle) {
 #[inline(never)]
 pub extern "C" fn __dagsan_future_get(future: Handle) {
     session::called(frame(), |session| {
-        session.event(Event::FutureGet { task: session.tasks.current(), future: future.task() });
+        let task = session.told();
+        session.event(Event::FutureGet { task, future: future.task() });
     });
 }
 
@@ -323,10 +325,11 @@ pub unsafe extern "C" fn __dagsan_deadlock(blocked: *const Blocked, count: usize
     // SAFETY: the caller's promise.
     let blocked = unsafe { std::slice::from_raw_parts(blocked, count) };
     session::called(frame(), |session| {
+        session.tell();
         let tell = |blocked: &Blocked| {
             // SAFETY: the caller's promise.
             let text = unsafe { std::slice::from_raw_parts(blocked.waits_for, blocked.waits_for_len) };
-            let task = blocked.task.task().0;
+            let task = session.tasks.of_handle(blocked.task).0;
             session.found.mention(task, &session.tasks, None);
             let waits_for = String::from_utf8_lossy(text).into_owned();
             findings::Blocked { task, place: Some(tasks::place(blocked.place)), waits_for }

@@ -158,6 +158,7 @@ fn finish(end: End) -> Option<i32> {
         Last::Whole(session) => {
             // What the running strand has done takes memory to find out about.
             if !matches!(end, End::CutShort(_)) {
+                session.tell();
                 session.deliver();
                 if let Err(error) = session.stream.consumer_mut().finish() {
                     session.stop(&error);
@@ -292,8 +293,8 @@ fn findings(session: &Session, end: End, (order_memory, access_memory): (usize, 
         },
         threads,
         stats: Stats {
-            tasks: session.stream.structure().task_count().into(),
-            strands: stats.strands,
+            tasks: u64::from(session.stream.structure().task_count()) + session.tiny.contracted(),
+            strands: stats.strands.wrapping_add(session.tiny.strands()),
             checks: stats.checks,
             queries: stats.queries,
             order_memory: order_memory as u64,

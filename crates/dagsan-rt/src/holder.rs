@@ -14,7 +14,7 @@ use std::cell::{Cell, UnsafeCell};
 
 use crate::options::Options;
 use crate::session::Session;
-use crate::state::{ACTIVE, Thread, is_owner, this_thread};
+use crate::state::{Thread, is_owner, set_active, this_thread};
 
 struct Holder(UnsafeCell<Option<Session>>);
 
@@ -92,16 +92,16 @@ pub fn with_inside<R>(_: &Inside, action: impl FnOnce(&mut Session) -> R) -> Opt
     let Ok(_held) = Held::take() else {
         // Another thread ends the program, and what this one would tell, that a block is other memory from now on for instance,
         // is not heard. What it does from here on must not be either.
-        ACTIVE.set(false);
+        set_active(false);
         return None;
     };
     // SAFETY: this thread has taken `HELD`, and gives it back below.
     let session = unsafe { &mut *SESSION.0.get() };
     let session = session.as_mut()?;
     // What the runtime allocates may come from an allocator of the program's, which has hooks.
-    ACTIVE.set(false);
+    set_active(false);
     let result = action(session);
-    ACTIVE.set(session.active);
+    set_active(session.active);
     Some(result)
 }
 
@@ -138,7 +138,7 @@ pub fn last() -> Last {
         Err(holder) if holder == this_thread() => Some(false),
         Err(_) => None,
     });
-    ACTIVE.set(false);
+    set_active(false);
     // SAFETY: this thread has taken `HELD` just now, for good, if it is to write. If it had it before, whoever has a `&mut`
     // is further out on this thread, and never comes back to it: who fails to allocate and who aborts ends
     // the program after the report. Nobody writes any more.

@@ -2,8 +2,8 @@
 //!
 //! A strand often reads a line of memory from several places: a loop that was unrolled, the steps of a sort. To the
 //! detector that is one access, with the place that came first, or a line would fall into pieces that differ in
-//! nothing but their place. The entries of the strand's log (`log`) with the other places are kept here, and
-//! looked at if the line is found to be racy:
+//! nothing but their place. The other places are kept here if places are to be exact (`log`), and looked at if the line is found to
+//! be racy:
 //!
 //! ```text
 //!   entries     … │ lines 7-9: e1, lines 7-8: e2 │ lines 7-9: … │           a ring: the oldest go
@@ -19,10 +19,32 @@ use std::collections::VecDeque;
 
 use dagsan_core::{AccessKind, StrandId};
 
-use crate::log::Entry;
+use crate::log::Lines;
 use crate::sites::Origin;
 
-/// So many entries are kept: 24 MiB.
+/// Some code touches lines that other code has touched before.
+#[derive(Debug, Clone, Copy)]
+pub struct Entry {
+    lines: Lines,
+    /// The bytes of each line that the strand knew.
+    before: u64,
+    kind: AccessKind,
+    origin: Origin,
+}
+
+impl Entry {
+    pub fn new(line: u64, before: u64, kind: AccessKind, origin: Origin) -> Entry {
+        Entry { lines: Lines::new(line), before, kind, origin }
+    }
+
+    /// Has it stand for the line of another, if that is the next one and nothing else differs.
+    fn lengthen(&mut self, other: &Entry) -> bool {
+        (self.before, self.kind, self.origin) == (other.before, other.kind, other.origin)
+            && self.lines.lengthen(other.lines.range().start)
+    }
+}
+
+/// So many entries are kept: 32 MiB.
 const CAPACITY: usize = 1 << 20;
 
 /// So many strands are kept: where each has few entries, they would take more room than these.
@@ -56,12 +78,28 @@ pub struct Journal {
     pieces: VecDeque<Piece>,
     /// Where the accesses of the running strand begin.
     start: u64,
+    /// Latest entries, each at the place that its code and mask choose: a loop that was unrolled has many, which take turns.
+    latest: Vec<u64>,
 }
+
+/// So many latest entries are at hand.
+const LATEST: usize = 256;
 
 impl Journal {
     /// An entry of the running strand, not the first of its lines.
-    #[inline]
     pub fn push(&mut self, entry: Entry) {
+        self.latest.resize(LATEST, 0);
+        let chosen = entry.before.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56;
+        let latest = (chosen as usize + (entry.origin.code >> 4) as usize) % LATEST;
+        let number = std::mem::replace(&mut self.latest[latest], self.next);
+        // Of this strand, and still there.
+        if number >= self.start.max(self.next.saturating_sub(CAPACITY as u64))
+            && number < self.next
+            && self.entries[number as usize % CAPACITY].lengthen(&entry)
+        {
+            self.latest[latest] = number;
+            return;
+        }
         if self.entries.len() < CAPACITY {
             self.entries.push(entry);
         } else {
@@ -100,10 +138,10 @@ impl Journal {
     fn place_in(&self, entries: std::ops::Range<u64>, kind: AccessKind, line: u64, byte: u64) -> Place {
         let entries = entries.map(|number| &self.entries[number as usize % CAPACITY]);
         let before = entries.filter(|entry| {
-            entry.kind() == kind && entry.lines().contains(&line) && entry.before & byte == 0
+            entry.kind == kind && entry.lines.range().contains(&line) && entry.before & byte == 0
         });
         match before.max_by_key(|entry| entry.before.count_ones()) {
-            Some(entry) => Place::Later(entry.origin()),
+            Some(entry) => Place::Later(entry.origin),
             None => Place::First,
         }
     }
@@ -124,8 +162,7 @@ mod tests {
 
     /// Line 7 from three places: bytes 0 and 1, then 2, then 3.
     fn three_places(journal: &mut Journal, strand: u32) {
-        let entry =
-            |line, before, code| Entry::new(line, false, before, origin(code)).of_kind(AccessKind::Read);
+        let entry = |line, before, code| Entry::new(line, before, AccessKind::Read, origin(code));
         journal.push(entry(7, 0b0111, 5));
         journal.push(entry(8, 0b0001, 9));
         journal.push(entry(7, 0b0011, 3));
@@ -171,7 +208,7 @@ mod tests {
         let mut journal = Journal::default();
         let last = CAPACITY as u32 / 6;
         for strand in 0..=last {
-            let entry = Entry::new(9, false, 0, origin(1)).of_kind(AccessKind::Write);
+            let entry = Entry::new(9, 0, AccessKind::Write, origin(1));
             (0..3).for_each(|_| journal.push(entry));
             three_places(&mut journal, strand);
         }

@@ -36,9 +36,11 @@ mod miss;
 #[cfg(feature = "pass")]
 mod miss_range;
 mod options;
+mod outbox;
 mod owned;
 mod pass;
 mod peek;
+mod private;
 mod promises;
 mod races;
 mod ranges;
@@ -52,4 +54,5 @@ mod sync;
 mod tables;
 mod tasks;
 mod threads;
+mod tiny;
 mod uses;

@@ -1,99 +1,103 @@
-//! The log of the running strand: which code touched which lines, in the order of its accesses.
+//! The log of the running strand: which lines it has touched, and which code was the first to.
 //!
-//! The tables of `layout` say *which* bytes the strand has touched; the log says *who* did. An entry is made when some
-//! code touches new bytes of a line, and other code, or none, was the last to do so. It keeps the line's mask as it
-//! was then: the bytes that belong to an entry are those that were set since, up to the next entry of the line.
+//! The tables of `layout` say *which* bytes the strand has touched; the log says where to look, and *who* it was. An entry is made when
+//! some code touches a line that is new to the strand.
 //!
 //! Code that walks through memory touches line after line, each the same way. So an entry stands for a stretch of
-//! lines: it is made longer as long as the lines follow each other. A loop that the compiler has unrolled consists of several
-//! such codes, which take turns, and may come by each line more than once; therefore many latest entries are kept at
-//! hand, each at the place that some bits of its code and mask choose.
+//! lines: it is made longer as long as the lines follow each other. Loops take turns between several arrays; therefore many latest
+//! entries are kept at hand, each at the place that some bits of its code choose.
 //!
 //! ```text
 //!   log     next, end │ latest entries │ … entries …                                 reads and writes have a log each
 //!
-//!   entry   [ last line + 1 │ lines before it │ mask before │ code │ caller ]
-//!                 6                 2                8          4      4
-//!   code    [ low half of the code's address, but its two lowest bits │ not the line's first? │ 1 ]
+//!   entry   [ last line + 1 │ lines before it │ code │ caller ]
+//!                 6                 2            4      4
+//!   code    [ low half of the code's address, but its two lowest bits │ 0 │ 1 ]
 //! ```
 //!
-//! The table of sites has the last code of each line: so it also tells whether a line was touched by several. Which entry
-//! of a line came first does not matter otherwise, as its masks only grow.
+//! # One line, one code
 //!
-//! At the end of the strand, the first entry of each line gives the runs of the access set, and the tables are left empty.
-//! A line is one run, with the code of that entry; the other entries go to the `journal`. A write covers the reads of the
-//! same bytes.
+//! Who touched which byte of a line is not known: a line is one run, with the code that came first, and once it is in the log its bits
+//! are set without any question. That is enough for the verdict, which depends on bytes, tasks and locks alone. Where places are to
+//! be exact (`state::EXACT`), the table of sites has the last code of each line, and the others that come by go to the `journal`.
+//!
+//! At the end of the strand, the entries give the runs of the access set, and the tables are left empty. A write covers the reads
+//! of the same bytes.
 //!
 //! If the log is full the strand's accesses are delivered, and it begins again: a strand may come in pieces. To
 //! keep call stacks (`sites::depth`) the log claims to be full all the time, so that every entry is made here.
 
-use dagsan_core::{AccessKind, Bytes, Location, Run, SiteId, Span};
+use std::ops::Range;
 
+use dagsan_core::contract::{MOST, SmallSet, Touched};
+use dagsan_core::{AccessKind, Bytes, Location, SiteId, Span};
+
+use crate::journal;
 use crate::layout::{self, SEEN, WRITTEN};
+use crate::outbox::{Outbox, run};
+use crate::private::{Private, within};
 use crate::session;
 use crate::sites::{Origin, Sites};
+use crate::state::EXACT;
 
-/// One entry. The assembly in `miss` knows this layout.
-#[derive(Debug, Clone, Copy)]
-#[repr(C)]
-pub(crate) struct Entry {
-    /// See the module's documentation.
-    lines: u64,
-    /// The bytes of each line that the strand knew.
-    pub(crate) before: u64,
-    origin: Origin,
-}
+/// Lines that follow each other: the last one plus 1, and how many are before it. The assembly in `miss` knows this layout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(transparent)]
+pub(crate) struct Lines(u64);
 
 const MORE: u32 = 48;
 /// What is added to the lines of an entry for one line more.
 pub(crate) const ONE_MORE: u64 = 1 << MORE | 1;
 
-/// Of a code: it is not the first that touched the line. Of that of an atomic operation: it stores another value.
+impl Lines {
+    #[inline]
+    pub(crate) fn new(line: u64) -> Lines {
+        Lines(line + 1)
+    }
+
+    /// Some, and not more than [`LONGEST`].
+    fn of(lines: &Range<u64>) -> Lines {
+        Lines(lines.end | (lines.end - lines.start - 1) << MORE)
+    }
+
+    #[inline]
+    pub(crate) fn range(self) -> Range<u64> {
+        let end = self.0 & ((1 << MORE) - 1);
+        end - (self.0 >> MORE) - 1..end
+    }
+
+    /// How many.
+    fn count(self) -> u64 {
+        (self.0 >> MORE) + 1
+    }
+
+    /// Adds a line, if it is the next one and there is room in the number.
+    #[inline]
+    pub(crate) fn lengthen(&mut self, line: u64) -> bool {
+        let follows = self.range().end == line && self.0 >> MORE < 0xffff;
+        if follows {
+            self.0 += ONE_MORE;
+        }
+        follows
+    }
+}
+
+/// One entry. The assembly in `miss` knows this layout.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+struct Entry {
+    lines: Lines,
+    origin: Origin,
+}
+
+/// Of a code in the table of sites: it is not the first that touched the line. Of that of an atomic operation: it stores another value.
 pub(crate) const LATER: u32 = 2;
-/// Of a code: set in every code, so that none is 0; of one in the journal: is it a write?
+/// Of a code: set in every code, so that none is 0.
 const CODE: u32 = 1;
 
 /// The code at an address.
 pub(crate) fn code(address: usize) -> u32 {
     address as u32 & !(LATER | CODE) | CODE
-}
-
-impl Entry {
-    #[inline]
-    pub(crate) fn new(line: u64, first: bool, before: u64, origin: Origin) -> Entry {
-        let later = if first { 0 } else { LATER };
-        Entry { lines: line + 1, before, origin: Origin { code: origin.code | later, ..origin } }
-    }
-
-    /// The lines it stands for.
-    #[inline]
-    pub(crate) fn lines(&self) -> std::ops::Range<u64> {
-        let end = self.lines & ((1 << MORE) - 1);
-        end - (self.lines >> MORE) - 1..end
-    }
-
-    /// Is it the first of its lines?
-    #[inline]
-    fn is_first(&self) -> bool {
-        self.origin.code & LATER == 0
-    }
-
-    /// Who it was.
-    #[inline]
-    pub(crate) fn origin(&self) -> Origin {
-        Origin { code: self.origin.code & !LATER | CODE, ..self.origin }
-    }
-
-    /// The same for the journal, which has reads and writes.
-    #[inline]
-    pub(crate) fn of_kind(mut self, kind: AccessKind) -> Entry {
-        self.origin.code = self.origin.code & !CODE | u32::from(kind == AccessKind::Write);
-        self
-    }
-
-    pub(crate) fn kind(&self) -> AccessKind {
-        if self.origin.code & CODE == 0 { AccessKind::Read } else { AccessKind::Write }
-    }
 }
 
 /// So many entries before the strand is delivered in pieces.
@@ -168,18 +172,14 @@ impl Log {
         }
     }
 
-    /// Has the last entry stand for one line more, if that is the next line, and new, and the code the same.
+    /// Has the last entry stand for one line more, if that is the next line, and the code the same.
     fn lengthen(&mut self, line: u64, origin: Origin) -> bool {
         if self.is_empty() {
             return false;
         }
         // SAFETY: there is an entry.
         let last = unsafe { &mut *self.next.sub(1) };
-        let follows = last.origin == origin && last.lines().end == line && last.lines >> MORE < 0xffff;
-        if follows {
-            last.lines += ONE_MORE;
-        }
-        follows
+        last.origin == origin && last.lines.lengthen(line)
     }
 
     /// All entries.
@@ -202,81 +202,155 @@ pub(crate) fn reserve(stacks: bool) -> std::io::Result<()> {
     }
 }
 
-/// An access that `miss` could not enter in the log. `kind` is 0 for a read, 1 for a write; `bytes` has bit 0 for that at
-/// `address`; what is beyond its line does not count.
-pub(crate) extern "C" fn record_miss(address: usize, bytes: u64, kind: u32, code: u32, frame: usize) {
+/// An access that `miss` could not enter in the log. `kind` is 0 for a read, 1 for a write.
+pub(crate) extern "C" fn record_miss(line: u64, mask: u64, kind: u32, code: u32, frame: usize) {
     let kind = if kind == 0 { AccessKind::Read } else { AccessKind::Write };
-    let at = Location { line: address as u64 >> layout::LINE_SHIFT, mask: bytes << (address & 63) };
     session::with(|session| {
         let origin = session.origin(code, frame);
-        record(session, at, kind, origin);
+        record(session, Location { line, mask }, kind, origin);
     });
 }
 
-/// Records an access to bytes of one line.
-pub(crate) fn record(session: &mut session::Session, at: Location, kind: AccessKind, origin: Origin) {
-    let Location { line, mask } = at;
-    let (table, slot) = match kind {
-        AccessKind::Read => (SEEN, 0),
-        AccessKind::Write => (WRITTEN, 1),
-    };
-    // SAFETY: `session::with` is for the thread that runs the tasks, the only one that writes the tables and the
-    // logs, and hooks do not run while it is inside.
-    unsafe {
-        let known = layout::mask(table, line);
-        if *known & mask == mask {
-            return;
-        }
-        let log = Log::of(kind);
-        if (*layout::sites(line))[slot] & !LATER != origin.code {
-            if (*log).is_full() {
-                session.deliver();
-            }
-            let first = (*layout::sites(line))[slot] == 0;
-            if !first || !(*log).lengthen(line, origin) {
-                (*log).push(Entry::new(line, first, *known, origin));
-            }
-            (*layout::sites(line))[slot] = if first { origin.code } else { origin.code | LATER };
-        }
-        *known |= mask;
-        *layout::mask(SEEN, line) |= mask;
+/// The table of a kind of access.
+#[inline(always)]
+pub(crate) fn table(kind: AccessKind) -> usize {
+    match kind {
+        AccessKind::Read => SEEN,
+        AccessKind::Write => WRITTEN,
     }
 }
 
-/// Records an access to bytes of any lines. Lines that are new to the strand, one after the other, are one entry.
-pub(crate) fn record_bytes(session: &mut session::Session, bytes: Bytes, kind: AccessKind, origin: Origin) {
-    let slot = if kind == AccessKind::Read { 0 } else { 1 };
-    let log = Log::of(kind);
-    // Not in the log yet, which has room for it.
-    let mut open: Option<Entry> = None;
-    for (line, mask) in bytes.lines() {
-        // SAFETY: as in `record`.
-        unsafe {
-            let code = &raw mut (*layout::sites(line))[slot];
-            if *code != 0 {
-                open.take().into_iter().for_each(|entry| (*log).push(entry));
-                record(session, Location { line, mask }, kind, origin);
-                continue;
-            }
-            match &mut open {
-                Some(entry) if entry.lines >> MORE < 0xffff => entry.lines += ONE_MORE,
-                _ => {
-                    open.take().into_iter().for_each(|entry| (*log).push(entry));
-                    if (*log).is_full() {
-                        session.deliver();
-                    }
-                    open = Some(Entry::new(line, true, 0, origin));
-                }
-            }
-            *code = origin.code;
-            *layout::mask(SEEN, line) |= mask;
-            if kind == AccessKind::Write {
-                *layout::mask(WRITTEN, line) |= mask;
-            }
+/// Sets the bits of bytes in a line that is in the log.
+///
+/// # Safety
+///
+/// The thread runs the tasks, and nobody else is in the session.
+#[inline(always)]
+pub(crate) unsafe fn set(at: Location, kind: AccessKind) {
+    // SAFETY: the tables cover all addresses of the program, and only the thread that runs the tasks writes them.
+    unsafe {
+        *layout::mask(table(kind), at.line) |= at.mask;
+        if kind == AccessKind::Write {
+            *layout::mask(SEEN, at.line) |= at.mask;
         }
     }
+}
+
+/// Records an access to bytes of one line.
+fn record(session: &mut session::Session, at: Location, kind: AccessKind, origin: Origin) {
+    // SAFETY: `session::with` is for the thread that runs the tasks, the only one that writes the tables and the
+    // logs, and hooks do not run while it is inside.
+    unsafe {
+        let known = *layout::mask(table(kind), at.line);
+        if known & at.mask == at.mask {
+            return;
+        }
+        if EXACT.get() {
+            record_code(session, at.line, kind, origin, known);
+        } else if known == 0 {
+            enter(session, at.line, kind, origin);
+        }
+        set(at, kind);
+    }
+}
+
+/// An entry for a line that is not in the log.
+fn enter(session: &mut session::Session, line: u64, kind: AccessKind, origin: Origin) {
     // SAFETY: as in `record`.
-    open.into_iter().for_each(|entry| unsafe { (*log).push(entry) });
+    unsafe {
+        let log = Log::of(kind);
+        if (*log).is_full() {
+            session.deliver();
+        }
+        if !(*log).lengthen(line, origin) {
+            (*log).push(Entry { lines: Lines::new(line), origin });
+        }
+    }
+}
+
+/// The same where each code is wanted. `known` are the bytes of the line that the strand knows.
+fn record_code(session: &mut session::Session, line: u64, kind: AccessKind, origin: Origin, known: u64) {
+    // SAFETY: as in `record`.
+    let code = unsafe { &mut (*layout::sites(line))[slot(kind)] };
+    if *code == 0 {
+        enter(session, line, kind, origin);
+        *code = origin.code;
+    } else if *code & !LATER != origin.code {
+        session.sites.journal.push(journal::Entry::new(line, known, kind, origin));
+        *code = origin.code | LATER;
+    }
+}
+
+fn slot(kind: AccessKind) -> usize {
+    match kind {
+        AccessKind::Read => 0,
+        AccessKind::Write => 1,
+    }
+}
+
+/// Records an access to bytes of any lines.
+pub(crate) fn record_bytes(session: &mut session::Session, bytes: Bytes, kind: AccessKind, origin: Origin) {
+    if EXACT.get() {
+        let lines = bytes.lines().map(|(line, mask)| Location { line, mask });
+        return lines.for_each(|at| record(session, at, kind, origin));
+    }
+    let [first, last] = [bytes.start(), bytes.end() - 1].map(|address| address >> layout::LINE_SHIFT);
+    for first in (first..=last).step_by(LONGEST) {
+        let last = last.min(first + LONGEST as u64 - 1);
+        record_stretch(session, first..last + 1, bytes, kind, origin);
+    }
+}
+
+/// An entry has so many lines at most.
+const LONGEST: usize = 1 << 16;
+
+/// Records an access to those of the bytes that are in these lines. If some of them are new to the strand, all are one entry: of a line that
+/// has another one, that is the first, and nothing is left for the second.
+fn record_stretch(
+    session: &mut session::Session,
+    lines: Range<u64>,
+    bytes: Bytes,
+    kind: AccessKind,
+    origin: Origin,
+) {
+    // SAFETY: as in `record`.
+    unsafe {
+        if words(table(kind), &lines).contains(&0) {
+            let log = Log::of(kind);
+            if (*log).is_full() {
+                session.deliver();
+            }
+            // Narrow pieces may be a line each.
+            let is_one = lines.end - lines.start == 1;
+            if !is_one || !(*log).lengthen(lines.start, origin) {
+                (*log).push(Entry { lines: Lines::of(&lines), origin });
+            }
+        }
+        let whole = bytes.start().next_multiple_of(64) >> 6..bytes.end() >> 6;
+        let whole = whole.start.max(lines.start)..whole.end.min(lines.end);
+        if !whole.is_empty() {
+            words(SEEN, &whole).fill(u64::MAX);
+            if kind == AccessKind::Write {
+                words(WRITTEN, &whole).fill(u64::MAX);
+            }
+        }
+        let range = bytes.start() as usize..bytes.end() as usize;
+        for line in [lines.start, lines.end - 1] {
+            set(Location { line, mask: within(&range, line) }, kind);
+        }
+    }
+}
+
+/// The words of a table for some lines.
+///
+/// # Safety
+///
+/// The thread runs the tasks and is in the session, and nobody else uses these words meanwhile.
+unsafe fn words<'a>(table: usize, lines: &Range<u64>) -> &'a mut [u64] {
+    // SAFETY: the tables cover all addresses of the program; the caller's promise.
+    unsafe {
+        std::slice::from_raw_parts_mut(layout::mask(table, lines.start), (lines.end - lines.start) as usize)
+    }
 }
 
 /// Nothing recorded?
@@ -286,121 +360,127 @@ pub(crate) fn is_empty() -> bool {
     unsafe { (*Log::of(AccessKind::Read)).is_empty() && (*Log::of(AccessKind::Write)).is_empty() }
 }
 
-/// What is delivered at a time: as much as stays in the processor's first cache.
-const PIECE: usize = 512;
-
-/// Spans on their way to the detector.
-pub(crate) struct Outbox<F: FnMut(&[Span])> {
-    spans: Vec<Span>,
-    /// So many go at a time.
-    piece: usize,
-    deliver: F,
+/// Are there so few lines that a set of a tiny task has room for them?
+pub(crate) fn is_small() -> bool {
+    const ENTRIES: usize = MOST / 4;
+    // SAFETY: as in `record`.
+    let logs = unsafe { [&*Log::of(AccessKind::Read), &*Log::of(AccessKind::Write)] };
+    let few = |log: &Log| {
+        let entries = log.entries();
+        entries.len() <= ENTRIES
+            && entries.iter().map(|entry| entry.lines.count()).sum::<u64>() <= ENTRIES as u64
+    };
+    logs.into_iter().all(few)
 }
 
-impl<F: FnMut(&[Span])> Outbox<F> {
-    /// With the room of `spans`, which is empty. What must not be cut goes `whole`.
-    pub(crate) fn new(spans: Vec<Span>, whole: bool, deliver: F) -> Outbox<F> {
-        Outbox { spans, piece: if whole { usize::MAX } else { PIECE }, deliver }
-    }
-
-    #[inline]
-    pub(crate) fn push(&mut self, run: Run) {
-        if run.at.mask == 0 {
-            return;
-        }
-        if let Some(Span { first, more }) = self.spans.last_mut() {
-            let next = Location { line: first.at.line + u64::from(*more) + 1, ..first.at };
-            if run == (Run { at: next, ..*first }) {
-                *more += 1;
-                return;
+/// Takes what was recorded, of which [`is_small`] says that it is little, into a set, without what is private. A line that was read and
+/// written has one site, as exact places are not asked for. Tables and logs are empty afterwards.
+#[inline]
+pub(crate) fn take_small(sites: &mut Sites, set: &mut SmallSet, private: &Private) {
+    for kind in [AccessKind::Read, AccessKind::Write] {
+        for entry in take_entries(kind) {
+            let site = sites.number(entry.origin, false);
+            for line in entry.lines.range() {
+                // SAFETY: as in `record`.
+                let (seen, written) =
+                    unsafe { (&mut *layout::mask(SEEN, line), &mut *layout::mask(WRITTEN, line)) };
+                let kept = !private.of(line);
+                let touched = Touched { read: *seen & kept, written: *written & kept, sites: [site; 2] };
+                // One that was also read is in the set.
+                if touched.read != 0 {
+                    let added = set.add(line, &touched);
+                    debug_assert!(added, "there is room for a small log");
+                }
+                (*seen, *written) = (0, 0);
             }
-            // The write of a line and its read stay together.
-            if first.at.line != run.at.line && self.spans.len() >= self.piece {
-                self.flush();
-            }
         }
-        self.spans.push(run.into());
-    }
-
-    fn flush(&mut self) {
-        (self.deliver)(&self.spans);
-        self.spans.clear();
-    }
-
-    /// Delivers the rest. Returns the room.
-    pub(crate) fn close(mut self) -> Vec<Span> {
-        if !self.spans.is_empty() {
-            self.flush();
-        }
-        self.spans
     }
 }
 
-/// The same access to all of these bytes: a part of a line, whole lines, a part of a line.
-pub(crate) fn spans(bytes: Bytes, kind: AccessKind, site: SiteId, into: &mut Vec<Span>) {
-    let range = bytes.start() as usize..bytes.end() as usize;
-    let [mut line, last] = [bytes.start(), bytes.end()].map(|address| address >> layout::LINE_SHIFT);
-    while line <= last {
-        let mask = session::within(&range, line);
-        // All lines between the first and the last are whole, and perhaps the first.
-        let more = if mask == u64::MAX { u32::try_from(last - line - 1).unwrap_or(u32::MAX) } else { 0 };
-        if mask != 0 {
-            into.push(Span { first: run(line, mask, kind, site), more });
-        }
-        line += u64::from(more) + 1;
-    }
-}
-
-/// Takes what was recorded to `outbox`, without the bytes that `drop` picks of a line. Tables and logs are empty
+/// Takes what was recorded to `outbox`, without the bytes that `private` picks of a line. Tables and logs are empty
 /// afterwards. If a line was read and written, both come together, the write first.
-pub(crate) fn take<F: FnMut(&[Span])>(sites: &mut Sites, outbox: &mut Outbox<F>, drop: impl Fn(u64) -> u64) {
+pub(crate) fn take<F: FnMut(&[Span])>(sites: &mut Sites, outbox: &mut Outbox<F>, private: &Private) {
+    let exact = EXACT.get();
+    // Lines that were read and written: until the write comes, the site of the read waits in the table of sites.
+    let mut wait = false;
     // SAFETY: as in `record`.
     unsafe {
-        for entry in take_entries(AccessKind::Read, sites) {
+        for entry in take_entries(AccessKind::Read) {
             let mut numbers = Numbers::default();
-            for line in entry.lines() {
-                let (seen, written) = (layout::mask(SEEN, line), *layout::mask(WRITTEN, line));
-                let code = &mut (*layout::sites(line))[0];
-                let site = numbers.number(entry.origin(), *code, sites);
+            let Range { start: mut line, end } = entry.lines.range();
+            while line < end {
+                let (seen, written) = (*layout::mask(SEEN, line), *layout::mask(WRITTEN, line));
+                let code = &raw mut (*layout::sites(line))[slot(AccessKind::Read)];
+                let site = numbers.number(entry.origin, exact && *code & LATER != 0, sites);
                 if written != 0 {
-                    // The write comes first: until it does, the site waits in the table.
-                    *code = site.number();
+                    if exact || *code == 0 {
+                        *code = site.number();
+                    }
+                    wait = true;
+                    line += 1;
                     continue;
                 }
-                outbox.push(run(line, *seen & !drop(line), AccessKind::Read, site));
-                (*seen, *code) = (0, 0);
+                let mut rest = line..line + 1;
+                if exact {
+                    *code = 0;
+                } else {
+                    rest.end = private.border(line, end);
+                }
+                let more = alike(&rest, [seen, 0]);
+                outbox.push_span(run(line, seen & !private.of(line), AccessKind::Read, site), more);
+                rest.end = line + u64::from(more) + 1;
+                words(SEEN, &rest).fill(0);
+                line = rest.end;
             }
         }
-        for entry in take_entries(AccessKind::Write, sites) {
+        for entry in take_entries(AccessKind::Write) {
             let mut numbers = Numbers::default();
-            for line in entry.lines() {
-                let (seen, written) = (layout::mask(SEEN, line), layout::mask(WRITTEN, line));
-                let [read, code] = &mut *layout::sites(line);
-                let site = numbers.number(entry.origin(), *code, sites);
-                let kept = !drop(line);
-                outbox.push(run(line, *written & kept, AccessKind::Write, site));
-                let read_at = SiteId::new(*read).unwrap_or(UNKNOWN);
-                outbox.push(run(line, *seen & !*written & kept, AccessKind::Read, read_at));
-                (*seen, *written) = (0, 0);
-                (*read, *code) = (0, 0);
+            let Range { start: mut line, end } = entry.lines.range();
+            while line < end {
+                let (seen, written) = (*layout::mask(SEEN, line), *layout::mask(WRITTEN, line));
+                let codes = layout::sites(line);
+                let site = numbers.number(entry.origin, exact && (*codes)[1] & LATER != 0, sites);
+                let mut rest = line..line + 1;
+                let mut read_at = site;
+                if wait || exact {
+                    read_at = SiteId::new((*codes)[0]).filter(|&read| read != UNKNOWN).unwrap_or(site);
+                    *codes = [0, 0];
+                } else if seen == written {
+                    rest.end = private.border(line, end);
+                }
+                let (more, kept) = (alike(&rest, [seen, written]), !private.of(line));
+                outbox.push_span(run(line, written & kept, AccessKind::Write, site), more);
+                outbox.push(run(line, seen & !written & kept, AccessKind::Read, read_at));
+                rest.end = line + u64::from(more) + 1;
+                words(SEEN, &rest).fill(0);
+                words(WRITTEN, &rest).fill(0);
+                line = rest.end;
             }
         }
     }
 }
 
-/// The first entries of all lines. The others have gone to the journal, and the log is empty.
-fn take_entries(kind: AccessKind, sites: &mut Sites) -> impl Iterator<Item = &'static Entry> + use<> {
+/// How many lines after the first have these words in the tables too.
+///
+/// # Safety
+///
+/// As for [`words`].
+#[inline]
+unsafe fn alike(lines: &Range<u64>, [seen, written]: [u64; 2]) -> u32 {
+    // SAFETY: the caller's promise.
+    let words = unsafe { words(SEEN, lines).iter().zip(words(WRITTEN, lines)).skip(1) };
+    words.take_while(|(a, b)| (**a, **b) == (seen, written)).count() as u32
+}
+
+/// The entries of a log, which is empty then.
+fn take_entries(kind: AccessKind) -> &'static [Entry] {
     // SAFETY: as in `record`. Nothing is recorded while the entries are in use, as that is while the session is.
-    let entries = unsafe {
+    unsafe {
         let log = &mut *Log::of(kind);
         let entries = log.entries();
         log.clear();
         entries
-    };
-    for later in entries.iter().filter(|entry| !entry.is_first()) {
-        sites.journal.push(later.of_kind(kind));
     }
-    entries.iter().filter(|entry| entry.is_first())
 }
 
 /// The numbers of an entry's site: it alone, and one of several.
@@ -408,17 +488,10 @@ fn take_entries(kind: AccessKind, sites: &mut Sites) -> impl Iterator<Item = &'s
 struct Numbers([Option<SiteId>; 2]);
 
 impl Numbers {
-    /// For a line that `code` was the last to touch.
     #[inline]
-    fn number(&mut self, origin: Origin, code: u32, sites: &mut Sites) -> SiteId {
-        let several = code & LATER != 0;
+    fn number(&mut self, origin: Origin, several: bool, sites: &mut Sites) -> SiteId {
         *self.0[usize::from(several)].get_or_insert_with(|| sites.number(origin, several))
     }
-}
-
-#[inline]
-fn run(line: u64, mask: u64, kind: AccessKind, site: SiteId) -> Run {
-    Run { at: Location { line, mask }, kind, site, atomic: false }
 }
 
 /// A site that stands for an access whose code is not known.
@@ -426,29 +499,3 @@ pub(crate) const UNKNOWN: SiteId = match SiteId::new(0) {
     Some(site) => site,
     None => unreachable!(),
 };
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_range_is_three_spans_at_most() {
-        let of = |start: u64, len: u64| {
-            let mut into = Vec::new();
-            spans(Bytes::new(start, len).unwrap(), AccessKind::Write, UNKNOWN, &mut into);
-            into
-        };
-        for start in [0, 1, 63, 64, 100, 128] {
-            for len in [1, 2, 27, 28, 29, 63, 64, 65, 128, 129, 1000] {
-                let spans = of(start, len);
-                assert!(spans.len() <= 3, "{spans:?}");
-                let lines = spans.iter().flat_map(|span| {
-                    let Location { line, mask } = span.first.at;
-                    (line..=line + u64::from(span.more)).map(move |line| (line, mask))
-                });
-                let expected: Vec<(u64, u64)> = Bytes::new(start, len).unwrap().lines().collect();
-                assert_eq!(lines.collect::<Vec<_>>(), expected, "{start} {len}");
-            }
-        }
-    }
-}

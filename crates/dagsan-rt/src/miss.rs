@@ -4,12 +4,15 @@
 //! spoils registers would make the code around every access slower, whether the call is made or not.
 //!
 //! ```text
-//!   hook ── new bytes ──► entry: mask of the bytes, code address
-//!                           │ line last touched by the same code, the same way?
-//!                           ├─ yes ─► set the bits                                        (the usual case in loops)
-//!                           ├─ no ──► `enter`: in the log (`log`), then set the bits      (once per line and site)
-//!                           └─ the log is full ─► `slow`: save all registers, `log::record`
+//!   hook ── new bytes ──► the bytes of one line
+//!                           │ is the line in the log of the strand?
+//!                           ├─ yes ─► set the bits                                        (marks in line do that themselves)
+//!                           ├─ no ──► `enter`: in the log (`log`), then set the bits      (once per line)
+//!                           └─ the log is full, or codes are wanted ─► `slow`: save all registers, `log::record`
 //! ```
+//!
+//! A line is in the log if any of its bits is set: of either kind for a read, as a write's entry stands for reads of other bytes
+//! of the line too, and of a write for a write.
 //!
 //! The code address is the return address of the call in the hook, which lies in the code that the hook was inlined
 //! into: debug information leads from there to the source line of the access. Its low half identifies it, as a
@@ -22,115 +25,87 @@ use std::arch::naked_asm;
 
 use crate::layout::{SEEN, SITES, WRITTEN};
 use crate::log;
-use crate::state::OWNER;
+use crate::state::{OWNER, SETTER};
 
 const READ: usize = 0;
 const WRITE: usize = 1;
 
-/// An entry for accesses of at most 16 bytes.
-///
-/// The bits of a line are read and written as one word, always: the processor passes on to a load what is still being stored
-/// only if the store has all of it. So a loop over memory need not wait for what it did last.
+/// An entry for accesses of so many bytes.
 ///
 /// ```text
 ///   in    rdi  the address                      spoiled  rax rcx rdx rdi, flags
 ///         rbp  the frame of the code
 ///         [rsp] the code address
 /// ```
-macro_rules! entry {
-    ($name:ident, $bytes:literal, $kind:ident, $part:ident, $enter:ident, $table:ident $(, $also:ident)?) => {
+macro_rules! entries {
+    ($($name:ident $bytes:literal $bits:ident;)*) => {
+        $(
+            #[unsafe(export_name = concat!("__dagsan_miss_", stringify!($name)))]
+            #[unsafe(naked)]
+            pub(crate) unsafe extern "C" fn $name() {
+                naked_asm!("mov ecx, {all}", "jmp {bits}", all = const (1u32 << $bytes) - 1, bits = sym $bits)
+            }
+        )*
+    };
+}
+
+entries! {
+    read1 1 read; read2 2 read; read4 4 read; read8 8 read; read16 16 read;
+    write1 1 write; write2 2 write; write4 4 write; write8 8 write; write16 16 write;
+}
+
+/// An entry for accesses of at most 64 bytes: they are in two lines at most.
+///
+/// ```text
+///   in    rdi  the address                      spoiled  rax rcx rdx rdi, flags
+///         rcx  the bytes, bit 0 for that at the address, which is set
+///         rbp  the frame of the code
+///         [rsp] the code address
+/// ```
+macro_rules! entry_of_bits {
+    ($name:ident, $part:ident) => {
         #[unsafe(export_name = concat!("__dagsan_miss_", stringify!($name)))]
         #[unsafe(naked)]
         pub(crate) unsafe extern "C" fn $name() {
             naked_asm!(
-                "mov rdx, fs:0",
-                "cmp rdx, [rip + {owner}]",
-                "jne 9f",
+                // Does it cross the border of a line?
+                "bsr rdx, rcx",
+                "mov eax, edi",
+                "and eax, 63",
+                "add edx, eax",
                 "mov rax, [rsp]",
                 "and eax, -4",
                 "or eax, 1",
-                // Does it cross the border of a line?
-                "mov ecx, edi",
-                "and ecx, 63",
-                "cmp ecx, 64 - {bytes}",
-                "ja 3f",
-                "mov rcx, rdi",
-                "shr rcx, 6",
-                // Was the line last touched by the same code, the same way?
-                "movabs rdx, {sites}",
-                "cmp [rdx + rcx * 8], eax",
-                "jne 5f",
-                "2:",
-                "movabs rdx, {table}",
-                "lea rdx, [rdx + rcx * 8]",
-                "mov eax, {all}",
-                "mov ecx, edi",
-                // By the lowest six bits of the address.
-                "shl rax, cl",
-                "or [rdx], rax",
-                $(
-                    "shr rdi, 6",
-                    concat!("movabs rdx, {", stringify!($also), "}"),
-                    "or [rdx + rdi * 8], rax",
-                )?
-                "9:",
-                "ret",
-                // Two accesses, of 64 - ecx bytes up to the border and of the others after it.
-                "3:",
+                "cmp edx, 63",
+                "jbe {part}",
+                // Two accesses: what is in the line, and what is shifted out.
                 "push rdi",
                 "push rax",
                 "push rcx",
-                "neg ecx",
-                "add ecx, 64",
-                "mov edx, 1",
-                "shl edx, cl",
-                "dec edx",
-                "mov ecx, edx",
                 "call {part}",
-                "pop rcx",
+                "pop rdx",
                 "pop rax",
                 "pop rdi",
+                "mov ecx, edi",
+                "neg ecx",
+                "shr rdx, cl",
+                "mov rcx, rdx",
                 "add rdi, 63",
                 "and rdi, -64",
-                "add ecx, {bytes} - 64",
-                "mov edx, 1",
-                "shl edx, cl",
-                "dec edx",
-                "mov ecx, edx",
                 "jmp {part}",
-                "5:",
-                "call {enter}",
-                "jnc 2b",
-                "mov ecx, {all}",
-                "mov edx, {kind}",
-                "jmp {slow}",
-                owner = sym OWNER,
-                sites = const SITES + 4 * $kind,
-                table = const $table,
-                bytes = const $bytes,
-                all = const (1u32 << $bytes) - 1,
-                kind = const $kind,
                 part = sym $part,
-                enter = sym $enter,
-                slow = sym slow,
-                $($also = const SEEN,)?
             )
         }
     };
 }
 
-macro_rules! entries {
-    ($($read:ident $write:ident $bytes:literal)*) => {
-        $(
-            entry!($read, $bytes, READ, read_part, enter_read, SEEN);
-            entry!($write, $bytes, WRITE, write_part, enter_write, WRITTEN, seen);
-        )*
-    };
-}
+entry_of_bits!(read, read_part);
+entry_of_bits!(write, write_part);
 
-entries! { read1 write1 1 read2 write2 2 read4 write4 4 read8 write8 8 read16 write16 16 }
-
-/// The bytes in one line of an access that crosses its border.
+/// The bytes of an access in one line: of its address. What is beyond the line does not count.
+///
+/// The bits of a line are read and written as one word, always: the processor passes on to a load what is still being stored
+/// only if the store has all of it. So a loop over memory need not wait for what it did last.
 ///
 /// ```text
 ///   in    rdi  the address                      spoiled  rax rcx rdx rdi, flags
@@ -143,31 +118,46 @@ macro_rules! part {
         #[unsafe(naked)]
         unsafe extern "C" fn $name() {
             naked_asm!(
-                "push rcx",
-                "mov rcx, rdi",
-                "shr rcx, 6",
-                "movabs rdx, {sites}",
-                "cmp [rdx + rcx * 8], eax",
-                "jne 5f",
-                "2:",
-                "pop rax",
+                "mov rdx, rcx",
                 "mov ecx, edi",
-                "shl rax, cl",
+                // By the lowest six bits of the address.
+                "shl rdx, cl",
                 "shr rdi, 6",
-                "movabs rdx, {table}",
-                "or [rdx + rdi * 8], rax",
+                "mov rcx, fs:0",
+                "cmp rcx, [rip + {setter}]",
+                "jne 7f",
+                "movabs rcx, {table}",
+                "cmp qword ptr [rcx + rdi * 8], 0",
+                "je 5f",
+                "2:",
+                "or [rcx + rdi * 8], rdx",
                 $(
-                    concat!("movabs rdx, {", stringify!($also), "}"),
-                    "or [rdx + rdi * 8], rax",
+                    concat!("movabs rcx, {", stringify!($also), "}"),
+                    "or [rcx + rdi * 8], rdx",
                 )?
+                "9:",
                 "ret",
                 "5:",
                 "call {enter}",
                 "jnc 2b",
-                "pop rcx",
-                "mov edx, {kind}",
+                "6:",
+                "mov ecx, {kind}",
                 "jmp {slow}",
+                // Codes are wanted, or this is another thread. If the line was last touched by the same code, nothing is new but bits.
+                "7:",
+                "cmp rcx, [rip + {owner}]",
+                "jne 9b",
+                "movabs rcx, {sites}",
+                "mov ecx, [rcx + rdi * 8]",
+                "and ecx, {but_later}",
+                "cmp ecx, eax",
+                "jne 6b",
+                "movabs rcx, {table}",
+                "jmp 2b",
+                setter = sym SETTER,
+                owner = sym OWNER,
                 sites = const SITES + 4 * $kind,
+                but_later = const !log::LATER as i32,
                 table = const $table,
                 kind = const $kind,
                 enter = sym $enter,
@@ -181,108 +171,19 @@ macro_rules! part {
 part!(read_part, READ, enter_read, SEEN);
 part!(write_part, WRITE, enter_write, WRITTEN, seen);
 
-/// An entry for other accesses of at most 64 bytes: they are in two lines at most.
-///
-/// ```text
-///   in    rdi  the address                      spoiled  rax rcx rdx rdi, flags
-///         rcx  the bytes, bit 0 for that at the address, which is set
-///         rbp  the frame of the code
-///         [rsp] the code address
-/// ```
-macro_rules! entry_of_bits {
-    ($name:ident, $kind:ident, $part:ident, $enter:ident, $table:ident $(, $also:ident)?) => {
-        #[unsafe(export_name = concat!("__dagsan_miss_", stringify!($name)))]
-        #[unsafe(naked)]
-        pub(crate) unsafe extern "C" fn $name() {
-            naked_asm!(
-                "mov rdx, fs:0",
-                "cmp rdx, [rip + {owner}]",
-                "jne 9f",
-                "mov rax, [rsp]",
-                "and eax, -4",
-                "or eax, 1",
-                // Does it cross the border of a line? Then bits are shifted out.
-                "push rcx",
-                "mov rdx, rcx",
-                "mov ecx, edi",
-                "shl rdx, cl",
-                "push rdx",
-                "shr rdx, cl",
-                "cmp rdx, [rsp + 8]",
-                "jne 3f",
-                "mov rcx, rdi",
-                "shr rcx, 6",
-                // Was the line last touched by the same code, the same way?
-                "movabs rdx, {sites}",
-                "cmp [rdx + rcx * 8], eax",
-                "jne 5f",
-                "2:",
-                "pop rax",
-                "movabs rdx, {table}",
-                "or [rdx + rcx * 8], rax",
-                $(
-                    concat!("movabs rdx, {", stringify!($also), "}"),
-                    "or [rdx + rcx * 8], rax",
-                )?
-                "pop rcx",
-                "9:",
-                "ret",
-                // Two accesses: what is in the line, and what was shifted out.
-                "3:",
-                "pop rcx",
-                "pop rcx",
-                "push rdi",
-                "push rax",
-                "push rcx",
-                "call {part}",
-                "pop rax",
-                "pop rdx",
-                "pop rdi",
-                "mov ecx, edi",
-                "neg ecx",
-                "shr rax, cl",
-                "mov rcx, rax",
-                "mov eax, edx",
-                "add rdi, 63",
-                "and rdi, -64",
-                "jmp {part}",
-                "5:",
-                "call {enter}",
-                "jnc 2b",
-                "pop rcx",
-                "pop rcx",
-                "mov edx, {kind}",
-                "jmp {slow}",
-                owner = sym OWNER,
-                sites = const SITES + 4 * $kind,
-                table = const $table,
-                kind = const $kind,
-                part = sym $part,
-                enter = sym $enter,
-                slow = sym slow,
-                $($also = const SEEN,)?
-            )
-        }
-    };
-}
-
-entry_of_bits!(read, READ, read_part, enter_read, SEEN);
-entry_of_bits!(write, WRITE, write_part, enter_write, WRITTEN, seen);
-
-/// Other code than before touches a line: an entry in the log, unless one that the same code made lately can be made to
+/// A line that is new to the strand: an entry in the log, unless one that the same code made lately can be made to
 /// stand for this line too. See `log`.
 ///
 /// ```text
-///   in    rcx  the line                         spoiled  flags; eax, unless the carry flag is set
+///   in    rdi  the line                         spoiled  flags
 ///         eax  the code                         out      carry flag: the log is full
-///         rdx  the table of sites, of this kind
 ///         rbp  the frame of the code
 ///
-///   log   [ next | end | latest entries, by code and mask ]       entry  [ end, more | before | code | caller ]
-///           0      8     16                                           0    6      8        16     20
+///   log   [ next | end | latest entries, by code ]       entry  [ end, more | code | caller ]
+///           0      8     16                                  0    6      8      12
 /// ```
 macro_rules! enter {
-    ($name:ident, $table:ident, $log:ident) => {
+    ($name:ident, $log:ident) => {
         #[unsafe(naked)]
         unsafe extern "C" fn $name() {
             naked_asm!(
@@ -291,62 +192,40 @@ macro_rules! enter {
                 "push r9",
                 "push r10",
                 "push r11",
-                "mov esi, [rdx + rcx * 8]",
-                "xor r9d, r9d",
-                "test esi, esi",
-                "jz 2f",
-                // The line is known. Perhaps the last to touch it was this code, though not the only one.
-                "or eax, 2",
-                "cmp esi, eax",
-                "je 6f",
-                "movabs r9, {table}",
-                "mov r9, [r9 + rcx * 8]",
-                "2:",
-                "mov r11d, [rbp + 8]",
-                "movabs r10, 0x9e3779b97f4a7c15",
-                "imul r10, r9",
-                "shr r10, 58",
-                "mov esi, eax",
-                "shr esi, 4",
-                "add r10d, esi",
+                // The code and its caller.
+                "mov r9d, [rbp + 8]",
+                "shl r9, 32",
+                "or r9, rax",
+                "mov r10d, eax",
+                "shr r10d, 4",
                 "and r10d, {latest} - 1",
                 "lea r8, [rip + {log}]",
                 "mov rsi, [r8 + 16 + r10 * 8]",
                 "cmp rsi, [r8]",
                 "jae 3f",
-                "cmp [rsi + 16], eax",
-                "jne 3f",
-                "cmp [rsi + 20], r11d",
-                "jne 3f",
                 "cmp [rsi + 8], r9",
                 "jne 3f",
                 "cmp word ptr [rsi + 6], -1",
                 "je 3f",
-                "mov r9, [rsi]",
-                "shl r9, 16",
-                "shr r9, 16",
-                "cmp r9, rcx",
-                "je 4f",
-                "mov r9, [rsi + 8]",
+                "mov r11, [rsi]",
+                "shl r11, 16",
+                "shr r11, 16",
+                "cmp r11, rdi",
+                "jne 3f",
+                // The line after those of the entry.
+                "movabs r11, {one_more}",
+                "add [rsi], r11",
+                "jmp 6f",
                 // A new entry.
                 "3:",
                 "mov rsi, [r8]",
                 "cmp rsi, [r8 + 8]",
                 "jae 7f",
                 "mov [r8 + 16 + r10 * 8], rsi",
-                "add qword ptr [r8], 24",
-                "lea r10, [rcx + 1]",
-                "mov [rsi], r10",
+                "add qword ptr [r8], 16",
+                "lea r11, [rdi + 1]",
+                "mov [rsi], r11",
                 "mov [rsi + 8], r9",
-                "mov [rsi + 16], eax",
-                "mov [rsi + 20], r11d",
-                "mov [rdx + rcx * 8], eax",
-                "jmp 6f",
-                // The line after those of the entry.
-                "4:",
-                "movabs r10, {one_more}",
-                "add [rsi], r10",
-                "mov [rdx + rcx * 8], eax",
                 "6:",
                 "pop r11",
                 "pop r10",
@@ -356,7 +235,6 @@ macro_rules! enter {
                 "clc",
                 "ret",
                 "7:",
-                "and eax, -3",
                 "pop r11",
                 "pop r10",
                 "pop r9",
@@ -364,7 +242,6 @@ macro_rules! enter {
                 "pop rsi",
                 "stc",
                 "ret",
-                table = const $table,
                 log = sym log::$log,
                 one_more = const log::ONE_MORE,
                 latest = const log::LATEST,
@@ -373,14 +250,17 @@ macro_rules! enter {
     };
 }
 
-enter!(enter_read, SEEN, READS);
-enter!(enter_write, WRITTEN, WRITES);
+enter!(enter_read, READS);
+enter!(enter_write, WRITES);
 
 /// The log is full, or keeps more than this file can find out: on in Rust, with every register saved.
 ///
 /// ```text
-///   in    rdi, eax, rcx, rbp  as in `part`     spoiled  rax rcx rdx rdi, flags
-///         edx  0 read, 1 write
+///   in    rdi  the line                         spoiled  rax rcx rdx rdi, flags
+///         rdx  its bytes
+///         ecx  0 read, 1 write
+///         eax  the code (`log`)
+///         rbp  the frame of the code
 ///
 ///   stack, from high to low:  return address | rsi r8 r9 r10 r11 rbx | … 64-aligned: XSAVE area
 /// ```
@@ -399,7 +279,7 @@ unsafe extern "C" fn slow() {
         "sub rsp, 2688",
         "and rsp, -64",
         "mov r8d, eax",
-        "mov r9d, edx",
+        "mov rsi, rdx",
         "xor eax, eax",
         "mov [rsp + 512], rax",
         "mov [rsp + 520], rax",
@@ -413,8 +293,7 @@ unsafe extern "C" fn slow() {
         "mov eax, 0xe7",
         "xor edx, edx",
         "xsave64 [rsp]",
-        "mov rsi, rcx",
-        "mov edx, r9d",
+        "mov edx, ecx",
         "mov ecx, r8d",
         "mov r8, rbp",
         "call {record}",
@@ -441,7 +320,8 @@ unsafe extern "C" fn slow() {
         "push rbx",
         "mov rbx, rsp",
         "and rsp, -16",
-        "mov rsi, rcx",
+        "mov rsi, rdx",
+        "mov edx, ecx",
         "mov ecx, eax",
         "mov r8, rbp",
         "call {record}",

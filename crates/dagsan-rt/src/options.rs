@@ -23,8 +23,12 @@ pub struct Options {
     pub max_races: usize,
     /// Mebibytes of memory for the detector; 0 for no limit.
     pub max_memory: usize,
+    /// Keep the code of every access, and not only that of the first to each line.
+    pub exact: bool,
     /// Keep the whole call stack of every access.
     pub stacks: bool,
+    /// Tiny tasks are contracted.
+    pub tiny: bool,
     pub hygiene: Hygiene,
 }
 
@@ -56,7 +60,9 @@ impl Default for Options {
             exitcode: 66,
             max_races: RACE_LIMIT,
             max_memory: 0,
+            exact: false,
             stacks: false,
+            tiny: true,
             hygiene: Hygiene {
                 heap: true,
                 stacks: true,
@@ -87,6 +93,8 @@ impl Options {
             };
             options.set(key, value)?;
         }
+        // A whole stack of an access nearby would help nobody.
+        options.exact |= options.stacks;
         Ok(options)
     }
 
@@ -109,7 +117,16 @@ impl Options {
             }
             "max_races" => self.max_races = number()? as usize,
             "max_memory" => self.max_memory = number()? as usize,
+            "sites" => {
+                self.exact = match value {
+                    "exact" => true,
+                    // The two differ for `cargo dagsan`: is there a second run?
+                    "line" | "auto" => false,
+                    _ => return Err(Error(format!("sites is auto, line or exact, not `{value}`"))),
+                }
+            }
             "stacks" => self.stacks = flag()?,
+            "tiny" => self.tiny = flag()?,
             "heap" => hygiene.heap = flag()?,
             "task_stacks" => hygiene.stacks = flag()?,
             "thread_locals" => hygiene.thread_locals = flag()?,
@@ -132,11 +149,15 @@ impl Options {
 {VARIABLE} is a list of key=value, separated by colons:
   help=1           this text
   engine=NAME      {} (default {})
-  stacks=1         keep the whole call stack of every access: slower, and what `dagsan explain` uses
+  sites=WHICH      exact: keep the place of every access; line: of the first one to each 64 bytes, which is faster; auto (default):
+                   line, and `cargo dagsan` runs a program that has races once more, with exact places
+  stacks=1         keep the whole call stack of every access, with sites=exact: slower, and what a second run and
+                   `dagsan explain` use
   max_races=N      keep at most N races (default {RACE_LIMIT})
   max_memory=MIB   stop checking when the detector holds more (default 0: no limit)
   exitcode=N       the exit code if there are races (default 66)
   findings=FILE    where to write what was found, for `dagsan report FILE`
+  tiny=0           tell the detector of every task by itself, however small, as with sites=exact
   split=N          cut rayon's parallel iterators into about N pieces, instead of single items
   format=json      JSON instead of text (read by `cargo dagsan`)
   color=WHEN       auto, always or never (read by `cargo dagsan`)
@@ -163,9 +184,13 @@ mod tests {
         let options = Options::parse("engine=esp-bags:stacks=1:heap=0:exitcode=7:color=always").unwrap();
         assert_eq!((options.engine.name, options.stacks, options.exitcode), ("esp-bags", true, 7));
         assert!(!options.hygiene.heap && options.hygiene.locks);
+        let exact = |text| Options::parse(text).unwrap().exact;
+        assert_eq!(["", "sites=line", "sites=auto", "sites=exact"].map(exact), [false, false, false, true]);
+        assert!(exact("stacks=1:sites=line"));
         for (text, part) in [
             ("stacks", "`stacks` is not of the form"),
             ("stacks=maybe", "0 or 1"),
+            ("sites=some", "auto, line or exact"),
             ("speed=9", "no option `speed`"),
             ("engine=magic", "magic"),
             ("exitcode=300", "0 to 255"),
@@ -181,6 +206,7 @@ mod tests {
         let help = Options::describe();
         let keys = [
             "engine",
+            "sites",
             "stacks",
             "max_races",
             "max_memory",

@@ -26,6 +26,7 @@ use dagsan_core::{Location, Race, SiteId};
 use rustc_hash::FxHashSet;
 
 use crate::heap;
+use crate::private::within;
 use crate::races;
 use crate::reach;
 use crate::reserve;
@@ -106,7 +107,7 @@ impl Owned {
     pub fn within(&self, line: u64) -> u64 {
         let (start, end) = ((line as usize) << 6, (line as usize + 1) << 6);
         let near = self.blocks.range(..end).rev().take_while(|(_, block_end)| **block_end > start);
-        near.fold(0, |mask, (from, to)| mask | session::within(&(*from..*to), line))
+        near.fold(0, |mask, (from, to)| mask | within(&(*from..*to), line))
     }
 
     /// Are all of these bytes the worker's?

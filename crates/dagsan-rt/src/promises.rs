@@ -19,7 +19,7 @@ impl Session {
     /// The running task sets a promise. The stream hears of a promise when it is set: it may have been made while nothing
     /// was checked.
     pub fn promise_set(&mut self, promise: u64) {
-        let task = self.tasks.current();
+        let task = self.told();
         let number = PromiseId(self.promises.count);
         self.promises.count += 1;
         self.promises.known.insert(promise, number);
@@ -31,7 +31,7 @@ impl Session {
     /// was checked, and so before all that is.
     pub fn promise_get(&mut self, promise: u64) {
         if let Some(&promise) = self.promises.known.get(&promise) {
-            let task = self.tasks.current();
+            let task = self.told();
             self.event(Event::PromiseGet { task, promise });
         }
     }

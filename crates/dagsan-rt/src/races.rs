@@ -10,13 +10,14 @@ use crate::heap;
 use crate::image::Image;
 use crate::journal;
 use crate::sites::Sites;
+use crate::state::EXACT;
 use crate::tasks::Tasks;
 
 /// Where one side of a race is in the code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     pub site: SiteId,
-    /// Is it the place of an access to other bytes of the line, since that of these bytes was forgotten?
+    /// Is it perhaps the place of an access to other bytes of the line, since that of these bytes was forgotten, or never known?
     pub nearby: bool,
 }
 
@@ -93,7 +94,7 @@ fn parts(race: &Race, sites: &mut Sites) -> Vec<([Place; 2], Location)> {
     let Location { line, mask } = race.location;
     let accesses = [&race.first, &race.second];
     if !accesses.iter().any(|access| Sites::is_one_of_several(access.site)) {
-        let places = accesses.map(|access| Place { site: access.site, nearby: false });
+        let places = accesses.map(|access| Place { site: access.site, nearby: is_of_line(access, sites) });
         return vec![(places, race.location)];
     }
     let mut parts: Vec<([Place; 2], Location)> = Vec::new();
@@ -105,6 +106,11 @@ fn parts(race: &Race, sites: &mut Sites) -> Vec<([Place; 2], Location)> {
         }
     }
     parts
+}
+
+/// Is its place that of the first access to the line, which may have been another one?
+fn is_of_line(access: &Access, sites: &Sites) -> bool {
+    !EXACT.get() && !access.atomic && !sites.is_allocators(access.site)
 }
 
 fn place(access: &Access, line: u64, byte: u64, sites: &mut Sites) -> Place {

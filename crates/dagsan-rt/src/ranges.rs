@@ -4,18 +4,18 @@
 
 use std::ffi::{c_int, c_void};
 
-use dagsan_core::{AccessKind, Bytes};
+use dagsan_core::{AccessKind, Bytes, Location};
 
-use crate::layout::{self, SEEN, WRITTEN};
-use crate::log;
+use crate::layout;
+use crate::log::{self, table};
 use crate::session;
 use crate::start;
-use crate::state::{ACTIVE, is_owner};
+use crate::state::{ACTIVE, EXACT, is_owner};
 
 /// Records an access to `len` bytes by the caller of the function that this is inlined into.
 #[inline(always)]
 pub fn record(start: usize, len: usize, kind: AccessKind) {
-    if ACTIVE.get() && len != 0 && is_owner() && !is_known(start, len, kind) {
+    if ACTIVE.get() && len != 0 && is_owner() && !settled(start, len, kind) {
         record_from(start, len, 1, 0, kind, start::frame());
     }
 }
@@ -27,7 +27,7 @@ fn record_strided(start: usize, stride: usize, count: usize, width: usize, kind:
         return;
     }
     let (mut piece, mut left) = (start, count);
-    while left > 0 && is_known(piece, width, kind) {
+    while left > 0 && settled(piece, width, kind) {
         (piece, left) = (piece.wrapping_add(stride), left - 1);
     }
     if left > 0 {
@@ -35,37 +35,33 @@ fn record_strided(start: usize, stride: usize, count: usize, width: usize, kind:
     }
 }
 
-/// The table of a kind of access.
+/// Does the strand know all of these bytes, of which there are some? It does if their lines are in its log, unless each code is wanted:
+/// then their bits are set here.
 #[inline(always)]
-fn table(kind: AccessKind) -> usize {
-    match kind {
-        AccessKind::Read => SEEN,
-        AccessKind::Write => WRITTEN,
-    }
-}
-
-/// Does the strand know all of these bytes, of which there are some?
-#[inline(always)]
-fn is_known(start: usize, len: usize, kind: AccessKind) -> bool {
+fn settled(start: usize, len: usize, kind: AccessKind) -> bool {
     let last = start.wrapping_add(len - 1);
-    let [mut line, last_line] = [start, last].map(|address| (address >> layout::LINE_SHIFT) as u64);
-    // SAFETY: this thread owns the session, and so the tables, which cover all addresses of the program.
-    let known = |line: u64| unsafe { *layout::mask(table(kind), line) };
-    let (after, before) = (u64::MAX << (start & 63), u64::MAX >> (!last & 63));
-    if line == last_line {
-        return !known(line) & after & before == 0;
-    }
-    if !known(line) & after != 0 || !known(last_line) & before != 0 {
-        return false;
-    }
-    line += 1;
-    while line < last_line {
-        if known(line) != u64::MAX {
-            return false;
+    let [first_line, last_line] = [start, last].map(|address| (address >> layout::LINE_SHIFT) as u64);
+    let mut mask = u64::MAX << (start & 63);
+    let mut line = first_line;
+    loop {
+        if line == last_line {
+            mask &= u64::MAX >> (!last & 63);
         }
-        line += 1;
+        // SAFETY: this thread owns the session, and so the tables, which cover all addresses of the program, and is not in it.
+        unsafe {
+            let known = *layout::mask(table(kind), line);
+            if !known & mask != 0 {
+                if known == 0 || EXACT.get() {
+                    return false;
+                }
+                log::set(Location { line, mask }, kind);
+            }
+        }
+        if line == last_line {
+            return true;
+        }
+        (line, mask) = (line.wrapping_add(1), u64::MAX);
     }
-    true
 }
 
 /// Records pieces that are not all known.

@@ -28,27 +28,29 @@ use std::cell::Cell;
 use std::ops::Range;
 use std::time::Instant;
 
-use dagsan_core::structure::ROOT;
+use dagsan_core::contract::Opened;
 use dagsan_core::{
-    AccessKind, Allocator, Bytes, Construct, Detector, Error, Event, ScopeId, SiteId, Span, Stream, TaskId,
-    TaskKind,
+    AccessKind, Allocator, Bytes, Construct, Detector, Error, Event, SiteId, Span, Stream, TaskId, TaskKind,
 };
 use dagsan_findings as findings;
 
 use crate::events;
 pub use crate::holder::{Inside, Last, be_patient, last, start, with, with_inside};
 use crate::image::Image;
-use crate::log::{self, Outbox};
+use crate::log;
 use crate::options::Options;
+use crate::outbox::{self, Outbox};
 use crate::owned::Owned;
 use crate::pass::Unseen;
+use crate::private::Private;
 use crate::promises::Promises;
 use crate::races::Found;
 use crate::sites::{self, Origin, Sites};
 use crate::state::{OWNER, is_owner};
 use crate::sync::Sync as Synchronisation;
-use crate::tasks::{self, Birth, Handle, Stack, Tasks};
+use crate::tasks::{Birth, Handle, Stack, Tasks};
 use crate::threads;
+use crate::tiny::Tiny;
 
 /// See the module's documentation.
 pub struct Session {
@@ -67,6 +69,8 @@ pub struct Session {
     /// The first deadlock.
     pub deadlock: Option<findings::End>,
     pub promises: Promises,
+    /// What the stream has not heard of yet.
+    pub tiny: Tiny,
     /// The program's thread-local variables, of the thread that owns the session.
     pub thread_locals: Range<usize>,
     /// What these alone lead to.
@@ -125,33 +129,43 @@ pub fn adopt() -> bool {
 }
 
 /// A scope opens: the session may have to be adopted for it.
-pub fn open_scope(frame: usize, event: impl FnOnce(TaskId) -> Event) {
+pub fn open_scope(frame: usize, scope: Opened) {
     if !is_owner() && !adopt() {
         return;
     }
     called(frame, |session| {
-        let task = session.tasks.current();
-        if task == TaskId::MAIN {
+        if session.tasks.is_main() {
             if session.depth == 0 {
                 session.call = Some(session.stack_of_call(frame));
             }
             session.depth += 1;
         }
-        session.event(event(task));
-        session.tasks.open_scope();
+        if !session.open_tiny(scope) {
+            let task = session.told();
+            session.event(match scope {
+                Opened::Frame => Event::FrameBegin { task },
+                Opened::Finish => Event::FinishBegin { task },
+            });
+        }
+        session.tasks.open_scope(scope);
     });
 }
 
 /// A scope closes; with the outermost one the session is given back.
-pub fn close_scope(frame: usize, event: impl FnOnce(TaskId) -> Event) {
+pub fn close_scope(frame: usize, scope: Opened) {
     if !is_owner() {
         return PASSED_BY.set(PASSED_BY.get().saturating_sub(1));
     }
     let over = called(frame, |session| {
-        let task = session.tasks.current();
-        session.event(event(task));
+        if !session.close_tiny(scope) {
+            let task = session.told();
+            session.event(match scope {
+                Opened::Frame => Event::FrameEnd { task },
+                Opened::Finish => Event::FinishEnd { task },
+            });
+        }
         session.tasks.close_scope();
-        if task == TaskId::MAIN {
+        if session.tasks.is_main() {
             session.depth -= 1;
         }
         let over = session.depth == 0 && !session.kept;
@@ -199,6 +213,7 @@ impl Session {
             stopped: None,
             deadlock: None,
             promises: Promises::default(),
+            tiny: Tiny::new(options.tiny && !options.exact),
             thread_locals: 0..0,
             owned: Owned::default(),
             active: false,
@@ -280,8 +295,15 @@ impl Session {
             self.stop(&error);
             return;
         }
-        let active = !self.stream.quiescent();
+        self.set_active();
+    }
+
+    /// Can anything be parallel to what comes? If not, the past is forgotten.
+    #[inline]
+    pub fn set_active(&mut self) {
+        let active = !self.stream.quiescent() || self.tiny.is_parallel();
         if self.active && !active {
+            self.tiny.forget();
             self.tasks.forget(self.stream.structure().task_count());
             self.sync.forget();
             self.owned.clear();
@@ -291,31 +313,35 @@ impl Session {
         self.active = active;
     }
 
-    /// Is the running task in a scope?
-    pub fn in_scope(&self) -> bool {
-        self.depth > 0 || self.tasks.current() != TaskId::MAIN
+    /// The running task joins what it has spawned.
+    #[inline]
+    pub fn sync(&mut self) {
+        if !self.sync_tiny() {
+            let task = self.told();
+            self.event(Event::Sync { task });
+        }
     }
 
-    /// The innermost finish around the running task. Once nothing is checked any more, nobody knows.
-    pub fn innermost_finish(&self) -> ScopeId {
-        if self.stopped.is_some() {
-            return ROOT;
-        }
-        self.stream.structure().innermost_finish(self.tasks.current())
+    /// Is the running task in a scope?
+    pub fn in_scope(&self) -> bool {
+        self.depth > 0 || !self.tasks.is_main()
     }
 
     /// Creates a task that only the end of the program joins: what this thread does is looked at until then.
     pub fn spawn_detached(&mut self, birth: Birth, stack: Stack) -> Handle {
         self.kept = true;
         // Outside of every finish it is as any other.
-        let outside = self.innermost_finish() == ROOT;
+        let outside = self.tasks.innermost_finish() == 0;
         self.spawn(if outside { TaskKind::Async } else { TaskKind::Detached }, birth, stack)
     }
 
     /// Creates a task and makes it the running one.
     #[inline]
     pub fn spawn(&mut self, kind: TaskKind, birth: Birth, stack: Stack) -> Handle {
-        let parent = self.tasks.current();
+        if let Some(handle) = self.spawn_tiny(kind, birth, stack) {
+            return handle;
+        }
+        let parent = self.told();
         let child = TaskId(self.stream.structure().task_count());
         self.event(Event::Spawn { parent, child, kind });
         if self.tasks.want_collection()
@@ -323,22 +349,31 @@ impl Session {
         {
             self.tasks.collect(remembered);
         }
-        // Where it runs there is nobody else: words that were there were those of frames that are gone.
+        self.begin_on(stack);
+        self.tasks.born(parent, birth);
+        self.tasks.spawn(child, kind, stack)
+    }
+
+    /// A task begins there, and there is nobody else: words that were there were those of frames that are gone.
+    #[inline]
+    pub fn begin_on(&mut self, stack: Stack) {
         if self.options.hygiene.stacks {
             let low = if stack.low == 0 { self.tasks.stack().low } else { stack.low };
             self.forget_words(low..stack.high);
         }
-        self.tasks.spawn(child, parent, birth, stack)
     }
 
     /// The running task has ended.
     #[inline]
     pub fn task_end(&mut self) {
-        let task = self.tasks.current();
+        if self.end_tiny() {
+            return;
+        }
+        let task = self.told();
         self.end_strand(Event::TaskEnd { task });
         self.sync.task_ended(task);
-        let stack = self.tasks.stack();
-        let used = self.tasks.end();
+        let (stack, used) = (self.tasks.stack(), self.tasks.used());
+        self.tasks.end();
         if self.options.hygiene.stacks && self.stopped.is_none() {
             self.forget_words(stack.low..stack.high);
             if !used.is_empty() {
@@ -350,6 +385,7 @@ impl Session {
     /// `task` will run where the running one has had frames since the other was started. That they used the same
     /// addresses means nothing.
     pub fn set_stack(&mut self, task: Handle, high: usize) {
+        self.tell();
         self.deliver();
         let had = self.tasks.set_stack(task, high);
         if self.options.hygiene.stacks && self.stopped.is_none() {
@@ -363,6 +399,10 @@ impl Session {
     /// Another task goes on.
     #[inline]
     pub fn resume(&mut self, task: Handle) {
+        if self.tasks.is(task) {
+            return;
+        }
+        self.tell();
         self.deliver();
         self.tasks.resume(task);
         self.give_back_lost();
@@ -378,44 +418,36 @@ impl Session {
 
     #[inline(never)]
     fn deliver_all(&mut self) {
-        let (own, locals) = (self.tasks.private(), self.thread_locals.clone());
-        // Most lines are in none.
-        let (mut lowest, mut highest) = (own.start.min(locals.start), own.end.max(locals.end));
-        let (owned, touched) = (&self.owned, Cell::new(0));
-        if !owned.is_empty() {
-            let span = owned.span();
-            (lowest, highest) = (lowest.min(span.start), highest.max(span.end));
+        if self.strand_was_tiny() {
+            return;
         }
-        let (lowest, highest) = (lowest as u64 >> 6, highest as u64 >> 6);
-        let private = |line: u64| {
-            if !(lowest..=highest).contains(&line) {
-                return 0;
-            }
-            let variables = within(&locals, line);
-            if variables != 0 {
-                touched.set(touched.get() | tasks::bit_of(line));
-            }
-            let private = within(&own, line) | variables;
-            if owned.is_empty() { private } else { private | owned.within(line) }
-        };
-        let (task, stream, stopped) = (self.tasks.current(), &mut self.stream, self.stopped.is_some());
+        let (task, stopped) = (self.tasks.current(), self.stopped.is_some());
         let (mut any, mut result) = (false, Ok(()));
-        let whole = !stopped && stream.in_section(task);
+        let whole = !stopped && self.stream.in_section(task);
+        let private = Private::new(self.tasks.private(), self.thread_locals.clone(), &self.owned);
+        let stream = &mut self.stream;
         let mut outbox = Outbox::new(std::mem::take(&mut self.spans), whole, |spans| {
             if !stopped && result.is_ok() {
                 any = true;
                 result = stream.spans(task, spans);
             }
         });
-        log::take(&mut self.sites, &mut outbox, private);
-        self.sync.take(&mut self.sites, &mut outbox, private);
+        log::take(&mut self.sites, &mut outbox, &private);
+        self.sync.take(&mut self.sites, &mut outbox, |line| private.of(line));
         self.spans = outbox.close();
-        self.tasks.touch(touched.get());
+        self.tasks.touch(private.touched());
         let strand = if any { self.stream.strand(task) } else { None };
         self.sites.journal.end_piece(strand);
         if any {
             self.delivered(result);
         }
+    }
+
+    /// Has the detector found something that was not looked at?
+    #[inline]
+    pub fn has_news(&self) -> bool {
+        let detector = self.stream.consumer();
+        detector.races().len() > self.found.known() || detector.meetings().len() > self.found.meetings.len()
     }
 
     /// Sees what came of a delivery.
@@ -500,14 +532,16 @@ impl Session {
     /// The running task writes bytes that are in none of the tables.
     fn write(&mut self, bytes: Bytes, site: SiteId) {
         self.spans.clear();
-        log::spans(bytes, AccessKind::Write, site, &mut self.spans);
-        let result = self.stream.spans(self.tasks.current(), &self.spans);
+        outbox::spans(bytes, AccessKind::Write, site, &mut self.spans);
+        let task = self.told();
+        let result = self.stream.spans(task, &self.spans);
         self.delivered(result);
         self.spans.clear();
     }
 
     pub fn erase(&mut self, start: usize, size: usize) {
         let Ok(bytes) = Bytes::new(start as u64, size as u64) else { return };
+        self.tell();
         if let Err(error) = self.stream.erase(bytes) {
             self.stop(&error);
         }
@@ -531,37 +565,5 @@ impl Session {
     pub fn give_up(&mut self, end: findings::End) {
         self.stopped.get_or_insert(end);
         self.active = false;
-    }
-}
-
-/// The bytes of a line that lie in a range.
-#[inline]
-pub fn within(range: &Range<usize>, line: u64) -> u64 {
-    let start = (line as usize) << 6;
-    if start >= range.end || start + 64 <= range.start {
-        return 0;
-    }
-    let mut mask = u64::MAX;
-    if start < range.start {
-        mask &= u64::MAX << (range.start - start);
-    }
-    if start + 64 > range.end {
-        mask &= u64::MAX >> (start + 64 - range.end);
-    }
-    mask
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_part_of_a_line_in_a_range() {
-        assert_eq!(within(&(128..256), 1), 0);
-        assert_eq!(within(&(128..256), 2), u64::MAX);
-        assert_eq!(within(&(130..256), 2), u64::MAX << 2);
-        assert_eq!(within(&(130..134), 2), 0b11_1100);
-        assert_eq!(within(&(100..129), 2), 1);
-        assert_eq!(within(&(0..0), 0), 0);
     }
 }

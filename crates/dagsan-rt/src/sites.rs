@@ -177,6 +177,11 @@ impl Sites {
         number
     }
 
+    /// Is it a free, or what the allocator has written?
+    pub fn is_allocators(&self, site: SiteId) -> bool {
+        site != UNKNOWN && self.origin(site).has_stack()
+    }
+
     /// Was it a free?
     pub fn is_free(&self, site: SiteId) -> bool {
         site != UNKNOWN && self.origin(site).is_free()

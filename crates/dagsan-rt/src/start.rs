@@ -12,7 +12,7 @@ use crate::log;
 use crate::options::{Options, VARIABLE};
 use crate::session::{self, Inside};
 use crate::sites;
-use crate::state::{ACTIVE, Flag, OWNER};
+use crate::state::{EXACT, Flag, OWNER, set_active};
 use crate::threads;
 
 /// Is there a session, and is this the process that it is for?
@@ -62,6 +62,7 @@ extern "C" fn start() {
         exit::say(&Options::describe());
         process::exit(0);
     }
+    EXACT.set(options.exact);
     log::reserve(sites::depth(options.stacks).is_some())
         .unwrap_or_else(|error| refuse(&format!("no memory for the access log: {error}")));
     session::start(options);
@@ -94,6 +95,6 @@ extern "C" fn has_forked() {
 /// In a forked process nothing is checked: its parent reports. Nobody owns the session there, and nobody will.
 extern "C" fn forked() {
     ON.set(false);
-    ACTIVE.set(false);
+    set_active(false);
     OWNER.leave();
 }

@@ -61,8 +61,23 @@ impl Thread {
 #[unsafe(export_name = "__dagsan_active")]
 pub static ACTIVE: Flag = Flag::new();
 
+/// The thread whose marks may set bits of lines that are in the log of its strand: the one that runs the tasks, while something can be
+/// parallel. Nobody's if the code of each access is wanted ([`EXACT`]). The code of `dagsan-pass` reads it, as a word.
+#[unsafe(export_name = "__dagsan_setter")]
+pub static SETTER: Thread = Thread::nobody();
+
+/// Is the code of each access wanted, and not only that of the first to each line?
+pub static EXACT: Flag = Flag::new();
+
 /// The thread that runs the tasks.
 pub static OWNER: Thread = Thread::nobody();
+
+/// Says whether anything can be parallel from here on to what the thread of the tasks does.
+#[inline(always)]
+pub fn set_active(active: bool) {
+    ACTIVE.set(active);
+    SETTER.0.store(if active && !EXACT.get() { OWNER.get() } else { 0 }, Relaxed);
+}
 
 /// This thread, by its thread pointer.
 #[inline(always)]

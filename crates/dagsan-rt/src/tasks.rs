@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::panic::Location as Place;
 
-use dagsan_core::{RECENT, Table, TaskId};
+use dagsan_core::contract::Opened;
+use dagsan_core::{RECENT, Table, TaskId, TaskKind};
 use dagsan_findings as findings;
 use rustc_hash::FxHashSet;
 
@@ -31,6 +32,9 @@ impl Handle {
     }
 }
 
+/// The number of a task that the stream has not heard of (`tiny`).
+pub const PENDING: TaskId = TaskId(u32::MAX);
+
 /// A stack in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(C)]
@@ -50,6 +54,8 @@ struct Live {
     mark: usize,
     /// The lowest mark so far.
     lowest: usize,
+    /// The number of the innermost finish around what it does; 0 if there is none.
+    finish: u32,
     /// The lines of thread-local variables that it has touched since it started a task in a scope that is still open,
     /// each by a bit that it may share with others.
     touched: u64,
@@ -81,15 +87,25 @@ pub struct Tasks {
     below: usize,
     /// The births since the last quiescent point, but for those of tasks that nobody can speak of any more.
     births: Table<Parentage>,
-    /// What `touched` was when each open scope was opened, and by whom.
-    scopes: Vec<(u32, u64)>,
+    /// The scopes that are open.
+    scopes: Vec<Scope>,
+    /// The finish that was opened last.
+    last_finish: u32,
+}
+
+/// An open scope: who opened it, and what held for that task before.
+#[derive(Debug, Clone, Copy)]
+struct Scope {
+    slot: u32,
+    touched: u64,
+    finish: u32,
 }
 
 impl Tasks {
     /// The main task.
     pub fn new() -> Tasks {
         let stack = Stack::default();
-        let main = Live { task: TaskId::MAIN, stack, base: 0, mark: 0, lowest: 0, touched: 0 };
+        let main = Live { task: TaskId::MAIN, stack, base: 0, mark: 0, lowest: 0, finish: 0, touched: 0 };
         Tasks {
             live: vec![main],
             free: Vec::new(),
@@ -98,6 +114,7 @@ impl Tasks {
             births: Table::new(1),
             // With room, so that the program's heap is laid out as it would be without the runtime.
             scopes: Vec::with_capacity(1024),
+            last_finish: 0,
         }
     }
 
@@ -105,7 +122,7 @@ impl Tasks {
     pub fn set_main_stack(&mut self, stack: Stack) {
         let main = &mut self.live[0];
         (main.stack, main.base, main.mark, main.lowest) = (stack, stack.high, stack.low, stack.low);
-        main.touched = 0;
+        (main.touched, main.finish) = (0, 0);
         self.scopes.clear();
         self.current = 0;
     }
@@ -119,6 +136,48 @@ impl Tasks {
     #[inline]
     pub fn current(&self) -> TaskId {
         self.running().task
+    }
+
+    /// Is it the main task?
+    #[inline]
+    pub fn is_main(&self) -> bool {
+        self.current == 0
+    }
+
+    /// Its place among those that live.
+    #[inline]
+    pub fn slot(&self) -> u32 {
+        self.current
+    }
+
+    /// The place that the next task will have.
+    #[inline]
+    pub fn next_slot(&self) -> u32 {
+        self.free.last().copied().unwrap_or(self.live.len() as u32)
+    }
+
+    /// The number of a task that lives.
+    #[inline]
+    pub fn number_of(&self, slot: u32) -> TaskId {
+        self.live[slot as usize].task
+    }
+
+    /// The task that a handle stands for: a future, or one that lives.
+    pub fn of_handle(&self, handle: Handle) -> TaskId {
+        match handle.task() {
+            PENDING => self.live[handle.slot()].task,
+            known => known,
+        }
+    }
+
+    /// The stream has heard of the task, by this number.
+    pub fn is_told(&mut self, slot: u32, task: TaskId) {
+        self.live[slot as usize].task = task;
+    }
+
+    /// The innermost finish around the running task, by a number that no other has while it is open; 0 if there is none.
+    pub fn innermost_finish(&self) -> u32 {
+        self.running().finish
     }
 
     /// Its stack.
@@ -164,11 +223,16 @@ impl Tasks {
         live.lowest = live.lowest.min(here);
     }
 
-    /// `child` is there, and runs. If its stack has no lowest address, it is below the frames of the running task.
+    /// The stream has heard of the next task.
     #[inline]
-    pub fn spawn(&mut self, child: TaskId, parent: TaskId, birth: Birth, stack: Stack) -> Handle {
+    pub fn born(&mut self, parent: TaskId, birth: Birth) {
         let Birth { name: kind, place } = birth;
         self.births.push(Parentage { parent: parent.0, kind, place });
+    }
+
+    /// `child` is there, and runs. If its stack has no lowest address, it is below the frames of the running task.
+    #[inline]
+    pub fn spawn(&mut self, child: TaskId, kind: TaskKind, stack: Stack) -> Handle {
         let running = &mut self.live[self.current as usize];
         running.touched = 0;
         let (low, base) = match stack.low {
@@ -176,7 +240,9 @@ impl Tasks {
             low => (low, stack.high),
         };
         let stack = Stack { low, high: stack.high };
-        let live = Live { task: child, stack, base, mark: stack.high, lowest: stack.high, touched: 0 };
+        let finish = if kind == TaskKind::Detached { 0 } else { running.finish };
+        let live =
+            Live { task: child, stack, base, mark: stack.high, lowest: stack.high, finish, touched: 0 };
         self.current = match self.free.pop() {
             Some(slot) => {
                 self.live[slot as usize] = live;
@@ -190,14 +256,25 @@ impl Tasks {
         Handle::new(self.current, child)
     }
 
-    /// The running task has ended. The part of its stack that others may have known.
+    /// The part of the running task's stack that others may have known.
     #[inline]
-    pub fn end(&mut self) -> Range<usize> {
-        let live = *self.running();
+    pub fn used(&self) -> Range<usize> {
+        let live = self.running();
+        live.lowest..live.stack.high
+    }
+
+    /// The running task has ended.
+    #[inline]
+    pub fn end(&mut self) {
         if self.current != 0 {
             self.free.push(self.current);
         }
-        live.lowest..live.stack.high
+    }
+
+    /// The task there runs.
+    #[inline]
+    pub fn go_on(&mut self, slot: u32) {
+        self.current = slot;
     }
 
     /// `task`, which has not run yet, will be on the stack of the running one, below `high`. The part of it where the
@@ -214,17 +291,24 @@ impl Tasks {
 
     /// The running task opens a scope.
     #[inline]
-    pub fn open_scope(&mut self) {
-        self.scopes.push((self.current, self.running().touched));
+    pub fn open_scope(&mut self, opened: Opened) {
+        let Live { touched, finish, .. } = *self.running();
+        self.scopes.push(Scope { slot: self.current, touched, finish });
+        if opened == Opened::Finish {
+            // After four billion of them a number may come again. The old one is not open any more.
+            self.last_finish = self.last_finish.checked_add(1).unwrap_or(1);
+            self.live[self.current as usize].finish = self.last_finish;
+        }
     }
 
     /// It closes its innermost one: what it has started there is over.
     #[inline]
     pub fn close_scope(&mut self) {
         // The last, unless tasks on other stacks have opened scopes meanwhile.
-        if let Some(at) = self.scopes.iter().rposition(|(by, _)| *by == self.current) {
-            let (_, touched) = self.scopes.remove(at);
-            self.live[self.current as usize].touched = touched;
+        if let Some(at) = self.scopes.iter().rposition(|scope| scope.slot == self.current) {
+            let Scope { touched, finish, .. } = self.scopes.remove(at);
+            let live = &mut self.live[self.current as usize];
+            (live.touched, live.finish) = (touched, finish);
         }
     }
 
@@ -239,11 +323,16 @@ impl Tasks {
         self.running().touched & bit_of(line) != 0
     }
 
+    /// Does `task` run?
+    #[inline]
+    pub fn is(&self, task: Handle) -> bool {
+        self.current as usize == task.slot()
+    }
+
     /// `task` runs.
     #[inline]
     pub fn resume(&mut self, task: Handle) {
-        debug_assert!(self.live[task.slot()].task == task.task(), "{task:?} has ended");
-        self.current = task.slot() as u32;
+        self.go_on(task.slot() as u32);
     }
 
     /// All tasks but the main one have ended, and nobody will ask for them; the next one will be `next`.
@@ -319,7 +408,8 @@ mod tests {
         let birth = Birth { name: findings::TaskKind::Async, place: Place::caller() };
         for child in 1..9 {
             let parent = TaskId(child / 2);
-            tasks.spawn(TaskId(child), parent, birth, Stack::default());
+            tasks.born(parent, birth);
+            tasks.spawn(TaskId(child), TaskKind::Async, Stack::default());
             tasks.end();
         }
         tasks.live.truncate(1);

@@ -25,11 +25,26 @@ pub enum Use {
 impl Use {
     /// That of an operation on a word which had the value `before`, if that is known.
     pub fn of(done: Done, before: Option<u64>) -> Use {
-        let announced = IS_USED.get();
+        let uses = Use::announced(done);
+        Use::is_heard();
+        match done {
+            Done::Store { new } if before == Some(new) => Use::None,
+            _ => uses,
+        }
+    }
+
+    /// The announcement of the operation has been heard.
+    #[inline]
+    pub fn is_heard() {
         IS_USED.set(false);
+    }
+
+    /// That of an operation on a word whose value before is not known.
+    #[inline]
+    pub fn announced(done: Done) -> Use {
+        let announced = IS_USED.get();
         match done {
             Done::Load { .. } => Use::Value,
-            Done::Store { new } if before == Some(new) => Use::None,
             Done::Store { .. } => Use::Sets,
             // Whether it was done is a value too.
             Done::Update { change: Change::CompareExchange, .. } => Use::Value,

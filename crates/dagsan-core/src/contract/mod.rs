@@ -170,6 +170,12 @@ impl<T: Copy> Contraction<T> {
         self.parallel > 0
     }
 
+    /// Does the innermost level have tasks that a sync or the end of a scope would join?
+    #[inline]
+    pub fn joins(&self) -> bool {
+        self.levels[self.top].group.is_some()
+    }
+
     /// Is there a scope or a task that the stream has not heard of?
     #[inline]
     pub fn is_open(&self) -> bool {

@@ -146,6 +146,12 @@ impl LockWords {
         self.give_all_back(gone)
     }
 
+    /// Is no lock held, and has nobody lost one?
+    #[inline]
+    pub(super) fn is_idle(&self) -> bool {
+        self.held.is_empty() && self.lost.is_empty()
+    }
+
     /// The task has ended; the words that it holds it will not give back.
     pub(super) fn task_ended(&mut self, task: TaskId) -> Vec<Held> {
         if !self.lost.is_empty() {

@@ -5,6 +5,7 @@
 //!   words    what is known of each word
 //!   locks    which operations take a lock, and which give it back
 //!   fences   fences
+//!   lately   relaxed operations that say nothing new
 //!   once     words that code without hooks changes
 //!   workers  locks that are no words
 //! ```
@@ -20,6 +21,7 @@
 //! read-modify-write continues the one it finds.
 
 mod fences;
+mod lately;
 mod locks;
 mod once;
 mod words;
@@ -30,8 +32,8 @@ use std::ops::Range;
 use dagsan_core::{AccessKind, Bytes, Event, Location, LockId, LockMode, Run, Span, TaskId};
 use rustc_hash::FxHashSet;
 
-use crate::log::Outbox;
 use crate::options::Hygiene;
+use crate::outbox::Outbox;
 use crate::peek::peek;
 use crate::session::Session;
 use crate::sites::{Origin, Sites};
@@ -52,6 +54,7 @@ pub struct Order {
 
 impl Order {
     const ACQUIRE: Order = Order { acquire: true, release: false };
+    const RELAXED: Order = Order { acquire: false, release: false };
 
     /// From the number that the compiler passes: relaxed, consume, acquire, release, both, sequentially consistent.
     pub fn from_abi(order: i32) -> Order {
@@ -68,6 +71,30 @@ pub enum Done {
     Store { new: u64 },
     /// It saw one and wrote another.
     Update { old: u64, new: u64, change: Change },
+}
+
+impl Done {
+    /// What it did to the word, and the value that is there now.
+    #[inline]
+    fn access(self) -> (AccessKind, u64) {
+        match self {
+            Done::Load { value } => (AccessKind::Read, value),
+            Done::Store { new } | Done::Update { new, .. } => (AccessKind::Write, new),
+        }
+    }
+}
+
+/// Has the running strand done the same to this word before, so that nobody need hear of it? For the thread that runs the tasks.
+#[inline]
+pub fn says_nothing(address: usize, done: Done, order: Order) -> bool {
+    if order != Order::RELAXED {
+        return false;
+    }
+    let known = lately::knows(address, done.access().0, Use::announced(done));
+    if known {
+        Use::is_heard();
+    }
+    known
 }
 
 /// An atomic access.
@@ -115,6 +142,18 @@ impl Sync {
         self.acquired
     }
 
+    /// Is there nothing that the end of a strand or a task must be compared with: no lock held or lost, no word that code without
+    /// hooks may change, nobody on a worker?
+    #[inline]
+    pub fn is_idle(&self) -> bool {
+        self.watch.is_empty() && self.locks.is_idle() && self.seats.is_empty()
+    }
+
+    /// Do relaxed operations of the task on this word mean nothing but an access?
+    fn is_quiet(&self, address: usize, task: TaskId) -> bool {
+        self.watch.is_empty() && !self.locks.is_held(address) && self.fences.latest(task).is_none()
+    }
+
     /// Has the running strand accessed something atomically?
     #[inline]
     pub fn has_accesses(&self) -> bool {
@@ -129,6 +168,7 @@ impl Sync {
         drop: impl Fn(u64) -> u64,
     ) {
         self.known.clear();
+        lately::forget();
         for (access, origin) in self.accesses.drain(..) {
             let Ok(bytes) = Bytes::new(access.address as u64, access.bytes as u64) else { continue };
             let site = sites.number_of_atomic(origin, access.uses);
@@ -142,6 +182,7 @@ impl Sync {
     /// All that was precedes all that comes.
     pub fn forget(&mut self) {
         let locks = &self.locks;
+        lately::forget();
         self.words.quiesce(|address| locks.is_held(address));
         self.fences.quiesce();
         self.watch.clear();
@@ -171,15 +212,15 @@ impl Session {
         if self.stopped.is_some() {
             return;
         }
-        let task = self.tasks.current();
-        let (kind, value) = match done {
-            Done::Load { value } => (AccessKind::Read, value),
-            Done::Store { new } | Done::Update { new, .. } => (AccessKind::Write, new),
-        };
-        if !matches!(done, Done::Store { .. }) {
+        let task = self.told();
+        let (kind, value) = done.access();
+        let before = self.sync.words.get_mut(address);
+        let news = before.as_ref().is_some_and(|word| word.has_news_for(task));
+        let before = before.and_then(|word| word.last);
+        if news && !matches!(done, Done::Store { .. }) {
             self.acquire(address, order, task);
         }
-        let uses = Use::of(done, self.sync.words.get_mut(address).map(|word| word.last));
+        let uses = Use::of(done, before);
         let access = Access { address, bytes, kind, uses };
         let is_new = self.sync.known.insert(access);
         if is_new {
@@ -188,7 +229,16 @@ impl Session {
         }
         let is_locks = self.lock_operation(address, bytes, done, order, task);
         let word = self.sync.words.entry(address, bytes, value);
-        (word.last, word.seen_by) = (value, matches!(done, Done::Load { .. }).then_some(task));
+        (word.last, word.seen_by) = (Some(value), matches!(done, Done::Load { .. }).then_some(task));
+        if order == Order::RELAXED && !is_locks && word.is_quiet() && self.sync.is_quiet(address, task) {
+            let word = self.sync.words.entry(address, bytes, value);
+            if kind == AccessKind::Write {
+                // It will be changed unseen.
+                word.last = None;
+            }
+            return lately::remember(address, kind, uses);
+        }
+        lately::forget();
         if is_locks {
             return;
         }
@@ -375,7 +425,7 @@ impl Session {
     }
 
     fn lost(&mut self, task: TaskId, lock: LockId) {
-        if task == self.tasks.current() {
+        if task == self.told() {
             self.event(Event::Unlock { task, lock });
         } else {
             self.sync.locks.lost.push((task, lock));
@@ -388,7 +438,7 @@ impl Session {
         if self.sync.locks.lost.is_empty() {
             return;
         }
-        let current = self.tasks.current();
+        let current = self.told();
         let lost: Vec<_> = self.sync.locks.lost.extract_if(.., |(task, _)| *task == current).collect();
         for (task, lock) in lost {
             self.event(Event::Unlock { task, lock });
@@ -399,6 +449,7 @@ impl Session {
     #[inline]
     pub fn forget_words(&mut self, range: Range<usize>) {
         if self.sync.words.forget(&range) {
+            lately::forget();
             self.sync.watch.forget(&range);
             for Held { task, lock, .. } in self.sync.locks.forget(&range) {
                 self.lost(task, lock);
@@ -411,7 +462,8 @@ impl Session {
         if self.stopped.is_some() {
             return;
         }
-        let task = self.tasks.current();
+        let task = self.told();
+        lately::forget();
         if order.acquire {
             for address in self.sync.fences.take_loaded(task) {
                 self.acquire(address, Order::ACQUIRE, task);
@@ -444,15 +496,15 @@ impl Session {
 
     #[cold]
     fn look_at_watched(&mut self) {
-        let task = self.tasks.current();
+        let task = self.told();
         for watched in self.sync.watch.take(task) {
             let Some(word) = self.sync.words.get_mut(watched.address) else { continue };
             // One that cannot be looked at is gone.
             let Some(value) = peek(watched.address, word.bytes, &self.image) else { continue };
-            let changed = (value != word.last).then_some(value);
+            let changed = (Some(value) != word.last).then_some(value);
             self.sync.watch.looked_at(watched, changed);
             if changed.is_some() {
-                (word.last, word.released) = (value, None);
+                (word.last, word.released) = (Some(value), None);
                 self.release(watched.address, false, task);
             }
         }

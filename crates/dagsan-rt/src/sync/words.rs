@@ -7,13 +7,14 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use dagsan_core::{LockId, SyncId, TaskId};
+use rustc_hash::FxHashMap;
 
 /// What is known about a word.
 #[derive(Debug, Clone)]
 pub(super) struct Word {
     pub(super) bytes: usize,
-    /// The value that was seen or written last.
-    pub(super) last: u64,
+    /// The value that was seen or written last, if it was not changed since by operations that say nothing (`lately`).
+    pub(super) last: Option<u64>,
     pub(super) lock: Option<LockId>,
     /// What readers add to it, if it was seen to be a lock for reading.
     pub(super) reader: Option<u64>,
@@ -37,6 +38,11 @@ pub(super) enum Releasers {
 }
 
 impl Word {
+    /// Has nobody released it?
+    pub(super) fn is_quiet(&self) -> bool {
+        self.released.is_none() && self.fences.is_empty()
+    }
+
     /// Is there a release that `task` has not heard of?
     pub(super) fn has_news_for(&self, task: TaskId) -> bool {
         let own = self.released.is_some_and(|by| by != Releasers::One(task));
@@ -47,9 +53,13 @@ impl Word {
 /// See the module's documentation.
 #[derive(Debug, Default)]
 pub(super) struct Words {
-    words: BTreeMap<usize, Word>,
+    words: FxHashMap<usize, Word>,
+    /// The addresses of the words, by pages.
+    pages: BTreeMap<usize, Vec<usize>>,
     pub(super) objects: Objects,
 }
+
+const PAGE_SHIFT: u32 = 10;
 
 impl Words {
     pub(super) fn get_mut(&mut self, address: usize) -> Option<&mut Word> {
@@ -58,17 +68,20 @@ impl Words {
 
     /// The word at an address, which is new if it is not known.
     pub(super) fn entry(&mut self, address: usize, bytes: usize, value: u64) -> &mut Word {
-        self.words.entry(address).or_insert_with(|| Word {
-            bytes,
-            last: value,
-            lock: None,
-            reader: None,
-            writer: None,
-            seen_by: None,
-            sync: self.objects.new_object(),
-            released: None,
-            acquired: None,
-            fences: Vec::new(),
+        self.words.entry(address).or_insert_with(|| {
+            self.pages.entry(address >> PAGE_SHIFT).or_default().push(address);
+            Word {
+                bytes,
+                last: Some(value),
+                lock: None,
+                reader: None,
+                writer: None,
+                seen_by: None,
+                sync: self.objects.new_object(),
+                released: None,
+                acquired: None,
+                fences: Vec::new(),
+            }
         })
     }
 
@@ -82,19 +95,34 @@ impl Words {
     /// What is at these addresses will be other memory. Were there words?
     pub(super) fn forget(&mut self, range: &Range<usize>) -> bool {
         let mut any = false;
-        while let Some((&address, _)) = self.words.range(range.clone()).next() {
-            any = true;
-            if let Some(word) = self.words.remove(&address) {
-                self.objects.drop_object(word.sync);
-                word.fences.iter().for_each(|&(_, fence)| self.objects.let_go(fence));
+        if range.is_empty() || self.words.is_empty() {
+            return false;
+        }
+        let pages = range.start >> PAGE_SHIFT..=(range.end - 1) >> PAGE_SHIFT;
+        let mut empty = Vec::new();
+        for (&page, addresses) in self.pages.range_mut(pages) {
+            for address in addresses.extract_if(.., |address| range.contains(address)) {
+                any = true;
+                if let Some(word) = self.words.remove(&address) {
+                    self.objects.drop_object(word.sync);
+                    word.fences.iter().for_each(|&(_, fence)| self.objects.let_go(fence));
+                }
+            }
+            if addresses.is_empty() {
+                empty.push(page);
             }
         }
+        empty.iter().for_each(|page| _ = self.pages.remove(page));
         any
     }
 
     /// All that was precedes all that comes: only locks that are held are still of interest.
     pub(super) fn quiesce(&mut self, held: impl Fn(usize) -> bool) {
         self.words.retain(|address, _| held(*address));
+        self.pages.clear();
+        for &address in self.words.keys() {
+            self.pages.entry(address >> PAGE_SHIFT).or_default().push(address);
+        }
         self.objects = Objects::default();
         for word in self.words.values_mut() {
             (word.released, word.acquired) = (None, None);
@@ -179,7 +207,9 @@ mod tests {
         // Only what is in the range goes.
         (0..4).for_each(|word| _ = words.entry(word * 8, 8, 0));
         words.forget(&(8..24));
-        assert!(words.words.keys().eq(&[0, 24]));
+        let mut left: Vec<usize> = words.words.keys().copied().collect();
+        left.sort_unstable();
+        assert_eq!(left, [0, 24]);
         assert!(!words.forget(&(1..24)));
     }
 

@@ -15,7 +15,7 @@ pub(super) type Seats = Vec<(TaskId, u64)>;
 impl Session {
     /// The running task is on a worker from here on.
     pub fn worker_begin(&mut self, worker: u64) {
-        let seat = (self.tasks.current(), worker);
+        let seat = (self.told(), worker);
         if !self.sync.hygiene.locks || self.sync.seats.contains(&seat) {
             return;
         }
@@ -26,7 +26,7 @@ impl Session {
 
     /// It leaves the worker, if it is there: it may have come while nothing was checked.
     pub fn worker_end(&mut self, worker: u64) {
-        let seat = (self.tasks.current(), worker);
+        let seat = (self.told(), worker);
         if let Some(at) = self.sync.seats.iter().position(|other| *other == seat) {
             self.sync.seats.swap_remove(at);
             self.event(Event::Unlock { task: seat.0, lock: LockId::of_worker(worker as u32) });
@@ -45,13 +45,13 @@ impl Session {
     /// The running task enters an isolated section: a lock that all of them share.
     pub fn isolated_begin(&mut self) {
         self.uses.locks |= self.active;
-        let task = self.tasks.current();
+        let task = self.told();
         self.event(Event::Lock { task, lock: ISOLATED, mode: LockMode::Exclusive });
     }
 
     /// It leaves the section.
     pub fn isolated_end(&mut self) {
-        let task = self.tasks.current();
+        let task = self.told();
         self.event(Event::Unlock { task, lock: ISOLATED });
     }
 }

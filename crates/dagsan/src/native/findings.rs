@@ -15,19 +15,27 @@ use dagsan_findings::output;
 use crate::cli::Format;
 use crate::native::session::Session;
 
-/// The variable that the runtime reads; the command reads two of its keys too.
+/// The variable that the runtime reads; the command reads some of its keys too.
 pub const OPTIONS: &str = "DAGSAN_OPTIONS";
 
 /// So many files are kept from earlier runs.
 const KEPT: usize = 100;
 
 /// What the variable says to the command. The runtime checks it, and says what is wrong with it.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Options {
     /// The runtime prints its options, and the program does not run.
     pub help: bool,
     pub format: Option<Format>,
     pub color: Option<String>,
+    /// Is a program with races to be run again, for exact places?
+    pub second_run: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { help: false, format: None, color: None, second_run: true }
+    }
 }
 
 impl Options {
@@ -41,6 +49,7 @@ impl Options {
             match key {
                 "help" => options.help = matches!(value, "1" | "true" | "yes" | "on"),
                 "format" => options.format = Format::from_str(value, false).ok(),
+                "sites" => options.second_run = value == "auto",
                 "color" => options.color = Some(value.to_owned()),
                 _ => {}
             }
@@ -115,8 +124,15 @@ mod tests {
         let options = Options::parse("stacks=1:format=json::color=never");
         assert_eq!(
             options,
-            Options { help: false, format: Some(Format::Json), color: Some("never".to_owned()) }
+            Options {
+                help: false,
+                format: Some(Format::Json),
+                color: Some("never".to_owned()),
+                second_run: true
+            }
         );
+        let again = |text| Options::parse(text).second_run;
+        assert_eq!(["", "sites=auto", "sites=line", "sites=exact"].map(again), [true, true, false, false]);
         assert_eq!(Options::parse("format=loud"), Options::default());
     }
 

@@ -13,6 +13,7 @@ use std::process::{Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
+use std::time::Instant;
 
 use anstyle::{AnsiColor, Style};
 use anyhow::{Context, Result, anyhow};
@@ -21,6 +22,7 @@ use dagsan_report::{Verdict, text};
 use crate::cli::Format;
 use crate::exit::Code;
 use crate::native::outcome::Outcome;
+use crate::native::second::First;
 use crate::native::session::Session;
 use crate::native::{findings, runner, status};
 
@@ -167,9 +169,12 @@ impl Harness<'_> {
         } else if self.request.show_output {
             arguments.push("--show-output");
         }
+        let started = Instant::now();
         let output = self.start(&arguments, &file)?;
-        let mut outcome = Outcome::read(output.status, &file)?;
-        if let Ok(report) = &mut outcome.report {
+        let (session, executable, status) = (self.session, self.executable, output.status);
+        let first = First { session, executable, status, file: &file, took: started.elapsed() };
+        let mut outcome = first.outcome(|command| _ = command.args(&arguments))?;
+        for report in outcome.report.iter_mut().chain(&mut outcome.another_way) {
             report.rename(name);
         }
         let stdout = String::from_utf8_lossy(&output.stdout);
@@ -325,8 +330,9 @@ impl<'a> Told<'a> {
         match &ran.outcome.report {
             // The line of the test has said it.
             Ok(report) if matches!(report.verdict(), Verdict::RaceFree | Verdict::NotChecked) => {}
-            Ok(report) if self.session.format == Format::Text && self.session.output.is_none() => {
-                let _ = writeln!(out, "\n---- {name} dagsan ----\n{}", text::render(report).trim_end());
+            Ok(_) if self.session.format == Format::Text && self.session.output.is_none() => {
+                let text = ran.outcome.text().unwrap_or_default();
+                let _ = writeln!(out, "\n---- {name} dagsan ----\n{}", text.trim_end());
             }
             Ok(_) => {}
             Err(why) => {

@@ -9,7 +9,8 @@
 //!                      cargo ──► wrapper, in front of every rustc: adds flags to what is compiled for the target
 //!                        │
 //!                        └─────► runner, in front of every program: runs it, reads its findings, prints the report
-//!                                  └ harness: each test of a test binary in a process of its own
+//!                                  ├ harness: each test of a test binary in a process of its own
+//!                                  └ second: a program with races runs again, for exact places
 //! ```
 //!
 //! `dagsan report` and `dagsan explain` show findings again, the latter after a second run that keeps call stacks.
@@ -20,12 +21,14 @@ mod config;
 mod doctor;
 mod findings;
 mod harness;
+mod input;
 mod outcome;
 mod pass;
 mod rayon;
 mod replay;
 mod runner;
 mod runtime;
+mod second;
 mod session;
 mod status;
 mod wrapper;

@@ -9,10 +9,10 @@ use anyhow::{Context, Result};
 use dagsan_findings::{Error, Findings};
 use dagsan_report::native::{self, Files};
 use dagsan_report::symbols::Symbols;
-use dagsan_report::{Report, Verdict};
+use dagsan_report::{Report, Verdict, text};
 
 use crate::exit::{self, Code};
-use crate::native::findings;
+use crate::native::{findings, second};
 
 /// A run that is over.
 #[derive(Debug)]
@@ -21,6 +21,8 @@ pub struct Outcome {
     pub code: u8,
     /// What there is to say about it, or why nothing can be said.
     pub report: Result<Report, String>,
+    /// What a second run has found that went another way.
+    pub another_way: Option<Report>,
 }
 
 impl Outcome {
@@ -37,15 +39,27 @@ impl Outcome {
         if report.verdict() == Verdict::Race {
             let file = shown(file);
             report.notes.push(format!("to see this again: dagsan report {file}"));
-            if found.stacks.iter().any(|stack| !stack.complete) {
-                report
-                    .notes
-                    .push(format!("to see complete call stacks, from a second run: dagsan explain {file}"));
+            let nearby = found.races.iter().any(|race| race.first.nearby || race.second.nearby);
+            if nearby || found.stacks.iter().any(|stack| !stack.complete) {
+                report.notes.push(format!(
+                    "to see exact places and whole call stacks, from a second run: dagsan explain {file}"
+                ));
             }
         } else {
             findings::remove(file)?;
         }
-        Ok(Outcome { code: exit::of_native(&report, program_code(status)), report: Ok(report) })
+        let code = exit::of_native(&report, program_code(status));
+        Ok(Outcome { code, report: Ok(report), another_way: None })
+    }
+
+    /// The report as text, if there is one; of two runs, one after the other.
+    pub fn text(&self) -> Option<String> {
+        let mut text = text::render(self.report.as_ref().ok()?);
+        if let Some(second) = &self.another_way {
+            text += &second::heading(second);
+            text += &text::render(second);
+        }
+        Some(text)
     }
 
     /// The verdict, if there is one.
@@ -84,7 +98,7 @@ fn without_findings(status: ExitStatus) -> Outcome {
         }
     };
     let why = format!("the program {how} and left no findings: nothing can be said about races");
-    Outcome { code, report: Err(why) }
+    Outcome { code, report: Err(why), another_way: None }
 }
 
 /// The exit code as a shell has it.

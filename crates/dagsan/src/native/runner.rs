@@ -4,13 +4,16 @@ use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::path::Path;
 use std::process::Command;
+use std::time::Instant;
 
 use anyhow::{Context, Result};
 use dagsan_findings::{FINDINGS_FILE, output};
-use dagsan_report::{json, text};
+use dagsan_report::json;
 
 use crate::cli::Format;
+use crate::native::input::Input;
 use crate::native::outcome::{Outcome, program_code};
+use crate::native::second::First;
 use crate::native::session::{Action, Session};
 use crate::native::{findings, harness, status, wrapper};
 
@@ -39,11 +42,18 @@ pub fn run(session: &Session, program: &[OsString]) -> Result<u8> {
 /// Runs it as one program, with the terminal for itself.
 pub fn run_whole(session: &Session, executable: &OsStr, arguments: &[OsString]) -> Result<u8> {
     let file = findings::file(&session.findings, executable);
-    let status = command(session, executable, &file)
-        .args(arguments)
-        .status()
-        .with_context(|| format!("cannot start {}", executable.display()))?;
-    let outcome = Outcome::read(status, &file)?;
+    let input = match findings::Options::from_environment().second_run {
+        true => Input::of_this_process(&file.with_extension("input"))?,
+        false => Input::Once,
+    };
+    let cannot = || format!("cannot start {}", executable.display());
+    let started = Instant::now();
+    let mut command = command(session, executable, &file);
+    let mut child = command.args(arguments).stdin(input.first()).spawn().with_context(cannot)?;
+    input.flow(child.stdin.take())?;
+    let status = child.wait().with_context(cannot)?;
+    let first = First { session, executable, status, file: &file, took: started.elapsed() };
+    let outcome = first.outcome(|command| _ = command.args(arguments).stdin(input.second()))?;
     show(session, &outcome)?;
     Ok(outcome.code)
 }
@@ -80,7 +90,7 @@ pub fn command(session: &Session, executable: &OsStr, findings: &Path) -> Comman
 /// Prints a report where it was asked for.
 pub fn show(session: &Session, outcome: &Outcome) -> Result<()> {
     let text = match (&outcome.report, session.format) {
-        (Ok(report), Format::Text) => text::render(report),
+        (Ok(_), Format::Text) => outcome.text().unwrap_or_default(),
         (Ok(report), Format::Json) => json::object(report)?,
         (Err(why), _) => {
             status::warning(&session.color, why);

@@ -56,17 +56,14 @@ fn a_race_is_shown_in_the_source() {
            = note: call stack of (1):
                      in <dagsan_examples::SharedVec<usize>>::set, src/lib.rs:44:18
                      called from missing_get::main::{closure#0}::{closure#0}, src/bin/missing_get.rs:22:25
-                     … callers are not known
            = note: call stack of (2):
                      in <dagsan_examples::SharedVec<usize>>::get, src/lib.rs:38:18
                      called from missing_get::main::{closure#0}, src/bin/missing_get.rs:27:28
                      … through libraries
                      called from missing_get::main, src/bin/missing_get.rs:19:5
-                     … callers are not known
            = help: `get` the future of src/bin/missing_get.rs:20 before (2)
 
         note: to see this again: dagsan report FINDINGS
-        note: to see complete call stacks, from a second run: dagsan explain FINDINGS
         1 race on a heap block of 80 bytes
     "#]].assert_eq(&normalised(&ran.stderr));
 }

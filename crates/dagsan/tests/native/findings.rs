@@ -140,7 +140,7 @@ fn a_second_run_is_compared_with_the_first() {
     assert!(!output.stdout.contains("went another way"));
     findings("/bin/sh", 0).write(&again).unwrap();
     let output = dagsan("explain", &file, &[]);
-    assert!(output.stdout.contains("1 of 1 races are not there any more, 0 are new"));
+    assert!(output.stdout.contains("racing bytes do not race there, 0 others do"));
     let left: Vec<_> = fs::read_dir(&directory.0).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left.len(), 2, "{left:?}");
 }

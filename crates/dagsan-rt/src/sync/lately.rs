@@ -1,0 +1,78 @@
+//! The relaxed operations that the running strand has made lately: the same again, on the same word, says nothing new.
+//!
+//! A relaxed operation orders nothing. All that is to be known of it is that the strand has accessed the word that way, and how it lets
+//! the order show (`uses.rs`); so it is a mark like others, asked before the session is entered. An entry is made by an
+//! operation that has gone the long way, on a word that nobody holds, has released or watches. Whatever could change that,
+//! and the end of the strand, forgets all entries at once, by a new epoch.
+//!
+//! ```text
+//!   entries, by some bits of the address   [ address │ epoch │ what was done ]     one per word: its latest operation
+//! ```
+
+use std::cell::Cell;
+
+use dagsan_core::AccessKind;
+
+use crate::uses::Use;
+
+const ENTRIES: usize = 1024;
+
+#[derive(Clone, Copy)]
+struct Entry {
+    address: usize,
+    epoch: u32,
+    kind: AccessKind,
+    uses: Use,
+}
+
+/// See the module's documentation.
+pub(super) struct Lately {
+    entries: [Cell<Entry>; ENTRIES],
+    epoch: Cell<u32>,
+}
+
+// SAFETY: only the thread that owns the session looks at it (`is_owner`), and whoever ends the program does not.
+unsafe impl Sync for Lately {}
+
+static LATELY: Lately = Lately {
+    entries: [const { Cell::new(Entry { address: 0, epoch: 0, kind: AccessKind::Read, uses: Use::None }) };
+        ENTRIES],
+    epoch: Cell::new(1),
+};
+
+/// Has the running strand done that lately? To be asked by the thread that owns the session.
+#[inline]
+pub(super) fn knows(address: usize, kind: AccessKind, uses: Use) -> bool {
+    let entry = LATELY.entries[slot(address)].get();
+    entry.address == address && entry.epoch == LATELY.epoch.get() && entry.kind == kind && entry.uses == uses
+}
+
+/// The running strand has done that, and to do it again says nothing.
+#[inline]
+pub(super) fn remember(address: usize, kind: AccessKind, uses: Use) {
+    LATELY.entries[slot(address)].set(Entry { address, epoch: LATELY.epoch.get(), kind, uses });
+}
+
+/// The next operation on any word may say something.
+#[inline]
+pub(super) fn forget() {
+    let next = LATELY.epoch.get().wrapping_add(1);
+    LATELY.epoch.set(next);
+    if next == 0 {
+        forget_entries();
+    }
+}
+
+/// After four billion epochs, old entries would be new ones.
+#[cold]
+fn forget_entries() {
+    for entry in &LATELY.entries {
+        entry.set(Entry { epoch: 0, ..entry.get() });
+    }
+    LATELY.epoch.set(1);
+}
+
+#[inline]
+fn slot(address: usize) -> usize {
+    (address >> 2 ^ address >> 12) % ENTRIES
+}

@@ -79,7 +79,7 @@ pub fn run(root: &Path, args: &Args) -> Result<()> {
         ProgressStyle::with_template("{bar:40} {human_pos}/{human_len} programs, {msg}")
             .unwrap_or_else(|_| ProgressStyle::default_bar()),
     );
-    let mut tally = Tally::default();
+    let mut tally = Tally { building: start.elapsed(), ..Tally::default() };
     let mut cases = kept(root, engine)?;
     let mut next = 0;
     loop {

@@ -57,6 +57,9 @@ pub enum Ty {
     Packed,
     /// A structure of three `u32`.
     Xyz,
+    /// A structure of `u8`, `u64`, `u16` with padding behind the first and the last. Only its fields are accessed: whether padding is
+    /// copied is the compiler's choice.
+    Padded,
     /// A vector of so many bytes.
     Vector(usize),
 }
@@ -72,6 +75,7 @@ impl Ty {
             Ty::Bytes(size) | Ty::Vector(size) => size,
             Ty::Packed => 7,
             Ty::Xyz => 12,
+            Ty::Padded => 24,
         }
     }
 
@@ -79,6 +83,7 @@ impl Ty {
         match self {
             Ty::Bytes(_) | Ty::Packed => 1,
             Ty::Xyz => 4,
+            Ty::Padded => 8,
             other => other.size(),
         }
     }
@@ -96,6 +101,7 @@ impl Ty {
             Ty::Bytes(size) => format!("[u8; {size}]"),
             Ty::Packed => "Packed".into(),
             Ty::Xyz => "Xyz".into(),
+            Ty::Padded => "Padded".into(),
             Ty::Vector(size) => format!("V{size}"),
         }
     }
@@ -104,6 +110,7 @@ impl Ty {
     pub fn fields(self) -> &'static [(&'static str, usize, Ty)] {
         match self {
             Ty::Packed => &[("a", 0, Ty::U8), ("b", 1, Ty::U32), ("c", 5, Ty::U16)],
+            Ty::Padded => &[("a", 0, Ty::U8), ("b", 8, Ty::U64), ("c", 16, Ty::U16)],
             Ty::Xyz => &[("x", 0, Ty::U32), ("y", 4, Ty::U32), ("z", 8, Ty::U32)],
             _ => &[],
         }
@@ -241,6 +248,21 @@ pub enum Masked {
     StoreAvx,
 }
 
+/// Atomic operations, and a fence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Atomic {
+    Relaxed,
+    Acquire,
+    Release,
+    AcqRel,
+    SeqCst,
+    LoadAcquire,
+    LoadRelaxed,
+    StoreRelease,
+    StoreSeqCst,
+    Fence,
+}
+
 /// A statement.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Stmt {
@@ -310,7 +332,7 @@ pub enum Stmt {
     /// A task, whose strand shows what it has touched.
     Task(Vec<Stmt>),
     /// An atomic operation, which may end the strand.
-    Atomic,
+    Atomic(Atomic),
 }
 
 /// How a loop goes.

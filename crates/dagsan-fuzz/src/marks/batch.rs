@@ -16,8 +16,8 @@ const MODULES: usize = 16;
 const SUPPORT: &str = include_str!("batch/support.rs");
 const USES: &str = "\
 use std::ptr::{copy, copy_nonoverlapping, write_bytes};
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::AcqRel;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+use std::sync::atomic::{AtomicU64, fence};
 
 use crate::support::*;
 

@@ -5,7 +5,7 @@
 use fastrand::Rng;
 
 use super::ast::{
-    Base, Bulk, Cond, Expr, Fold, Function, How, Input, Iter, Loop, Masked, Place, Stmt, Ty, Value,
+    Atomic, Base, Bulk, Cond, Expr, Fold, Function, How, Input, Iter, Loop, Masked, Place, Stmt, Ty, Value,
 };
 use super::batch::BASE;
 use super::interpret::interpret;
@@ -37,6 +37,20 @@ const COMPARED: [Ty; 4] = [Ty::U8, Ty::U16, Ty::U32, Ty::U64];
 
 /// Those that vectors are made of.
 const SIMPLE: [Ty; 5] = [Ty::U8, Ty::U16, Ty::U32, Ty::U64, Ty::F32];
+
+/// All that may end a strand, or not.
+const ATOMICS: [Atomic; 10] = [
+    Atomic::Relaxed,
+    Atomic::Acquire,
+    Atomic::Release,
+    Atomic::AcqRel,
+    Atomic::SeqCst,
+    Atomic::LoadAcquire,
+    Atomic::LoadRelaxed,
+    Atomic::StoreRelease,
+    Atomic::StoreSeqCst,
+    Atomic::Fence,
+];
 
 /// The function of a seed; for AVX2 only if the processor has that.
 pub fn generate(seed: u64, avx2: bool) -> Function {
@@ -165,7 +179,7 @@ impl<'r> Generator<'r> {
             3..5 => Stmt::Escape(self.base()),
             5 => Stmt::Show,
             6..8 => Stmt::Event,
-            8..10 => Stmt::Atomic,
+            8..10 => Stmt::Atomic(ATOMICS[self.rng.usize(..ATOMICS.len())]),
             _ if !self.in_task && depth < 2 => {
                 let in_loop = std::mem::replace(&mut self.in_loop, false);
                 self.in_task = true;
@@ -223,7 +237,7 @@ impl<'r> Generator<'r> {
     fn pair(&mut self) -> Stmt {
         let (mut to, mut from) = (self.place(), self.place());
         let plain = if to.ty.align() <= self.align { How::Deref } else { How::Unaligned };
-        if plain == How::Unaligned {
+        if plain == How::Unaligned || to.ty == Ty::Padded {
             to.ty = Ty::Bytes(5);
         }
         from.ty = to.ty;
@@ -262,16 +276,38 @@ impl<'r> Generator<'r> {
     }
 
     fn masked(&mut self) -> Stmt {
-        let all = if self.wide { 6 } else { 4 };
-        let what =
-            [Masked::Load, Masked::Store, Masked::Gather, Masked::Scatter, Masked::LoadAvx, Masked::StoreAvx]
-                [self.rng.usize(..all)];
+        let what = self.masked_kind();
         let mask = match self.rng.u8(..3) {
             0 => Expr::Const(self.rng.usize(..256)),
             1 => Expr::Number(self.rng.usize(..3)),
             _ => Expr::Load(Box::new(self.simple()), 256),
         };
         Stmt::Masked { what, base: self.base(), index: self.index(), mask }
+    }
+
+    fn masked_kind(&mut self) -> Masked {
+        let all = if self.wide { 6 } else { 4 };
+        [Masked::Load, Masked::Store, Masked::Gather, Masked::Scatter, Masked::LoadAvx, Masked::StoreAvx]
+            [self.rng.usize(..all)]
+    }
+
+    /// Elements that a mask picks in every round, mostly the same ones: their marks may be behind the loop.
+    fn masked_body(&mut self) -> Vec<Stmt> {
+        let mask = match self.rng.u8(..5) {
+            0 | 1 => Expr::Const(self.rng.usize(..256)),
+            2 | 3 => Expr::Number(self.rng.usize(..3)),
+            _ => self.index_of_vars(),
+        };
+        let mut body = Vec::new();
+        for _ in 0..self.rng.usize(1..=2) {
+            let (what, base) = (self.masked_kind(), Base::Argument(self.rng.usize(..3)));
+            let var = self.vars.last().map_or(Expr::Const(1), |&var| Expr::Var(var));
+            // With gaps, without, and overlapping; in few rounds, that all of it is in the memory.
+            let times = [8, 8, 4, 12, 1][self.rng.usize(..5)];
+            let index = add(Expr::Mul(Box::new(var), times), Expr::Const(self.rng.usize(..4)));
+            body.push(Stmt::Masked { what, base, index, mask: mask.clone() });
+        }
+        body
     }
 
     fn ty(&mut self) -> Ty {
@@ -330,8 +366,12 @@ impl<'r> Generator<'r> {
             Base::Walker(_) if self.chance(70) => Expr::Const(self.rng.usize(..3)),
             _ => self.index(),
         };
+        if self.align >= Ty::Padded.align() && self.chance(8) {
+            ty = Ty::Padded;
+        }
         let in_bytes = ty.align() == 1 && self.chance(15);
         let how = match self.rng.u8(..20) {
+            _ if ty == Ty::Padded => How::Field(self.rng.usize(..3)),
             _ if ty.align() > self.align => How::Unaligned,
             0 => How::Unaligned,
             1 => How::Volatile,
@@ -420,7 +460,12 @@ impl<'r> Generator<'r> {
         for _ in 0..self.rng.usize(1..=3) {
             let place =
                 Place { base: base.clone(), ty, index: index.clone(), in_bytes: false, how: how.clone() };
-            let stmt = match self.rng.u8(..4) {
+            let stmt = match self.rng.u8(..5) {
+                4 => Stmt::If {
+                    cond: self.cond(),
+                    then: vec![Stmt::Write { place, value: Value::Of(self.index_of_vars()) }],
+                    other: Vec::new(),
+                },
                 0 => Stmt::Write { place, value: Value::Of(self.index_of_vars()) },
                 1 => Stmt::If {
                     cond: self.cond(),
@@ -440,7 +485,7 @@ impl<'r> Generator<'r> {
         let var = self.next;
         self.next += 1;
         self.vars.push(var);
-        let body = self.simple_body();
+        let body = if self.chance(25) { self.masked_body() } else { self.simple_body() };
         self.vars.pop();
         let (from, to) = (Expr::Const(0), Expr::Number(self.rng.usize(..3)));
         Stmt::Loop { kind: Loop::For { var, from, to, step: 1, reversed: false, inclusive: false }, body }

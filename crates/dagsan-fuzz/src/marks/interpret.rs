@@ -157,7 +157,7 @@ impl Run<'_> {
                 self.memory.show();
                 self.memory.event();
             }
-            Stmt::Atomic => self.memory.atomic(),
+            Stmt::Atomic(_) => self.memory.atomic(),
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! The reference on functions that can be judged by eye, and the generator's breadth.
 
-use super::ast::{Base, Expr, Fold, Function, How, Input, Loop, Place, Stmt, Ty, Value};
+use super::ast::{Base, Expr, Fold, Function, How, Input, Loop, Masked, Place, Stmt, Ty, Value};
 use super::{BASE, Expected, Refused, generate, interpret, smaller, write};
 
 fn function(body: Vec<Stmt>) -> Function {
@@ -71,6 +71,35 @@ fn what_is_not_defined_is_refused() {
     assert!(interpret(&outside, BASE).is_ok_and(|all| all.panics));
 }
 
+/// Behind a loop whose mask picks the first and the third element.
+#[test]
+fn what_a_mask_leaves_out_is_not_touched() {
+    let (from, to) = (Expr::Const(0), Expr::Const(2));
+    let kind = Loop::For { var: 0, from, to, step: 1, reversed: false, inclusive: false };
+    let index = Expr::Mul(Box::new(Expr::Var(0)), 1);
+    let masked =
+        Stmt::Masked { what: Masked::Load, base: Base::Argument(0), index, mask: Expr::Const(0b101) };
+    assert_eq!(last(&expected(vec![Stmt::Loop { kind, body: vec![masked] }])), "rrrrrrrrrrrrrrrr");
+    let masked = Stmt::Masked {
+        what: Masked::Store,
+        base: Base::Argument(0),
+        index: Expr::Const(0),
+        mask: Expr::Const(0b101),
+    };
+    assert_eq!(last(&expected(vec![masked])), "wwww....wwww....");
+}
+
+/// The bytes between the fields of a structure are nobody's.
+#[test]
+fn padding_is_not_touched() {
+    let field = |field| Stmt::Read {
+        place: Place { how: How::Field(field), ..place(Ty::Padded, Expr::Const(0)) },
+        fold: Fold::Chain,
+        passed: false,
+    };
+    assert_eq!(last(&expected(vec![field(0), field(1), field(2)])), "r.......rrrrrrrr");
+}
+
 #[test]
 fn functions_have_all_that_there_is_and_can_be_made_smaller() {
     let all: Vec<Function> = (0..1500).map(|seed| generate(seed, true)).collect();
@@ -105,6 +134,10 @@ fn functions_have_all_that_there_is_and_can_be_made_smaller() {
         "event(t)",
         "in_task(",
         "fetch_add",
+        "fence(",
+        "load(Acquire)",
+        "store(5, Release)",
+        "<Padded>",
         "V64",
         "(*l0.0",
         "sum_recursive",

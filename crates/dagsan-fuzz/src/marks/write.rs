@@ -6,8 +6,8 @@
 use std::fmt::Write as _;
 
 use super::ast::{
-    Base, Bulk, Cond, Expr, Fold, Function, How, Iter, Loop, Masked, POINTER_COUNT, POINTERS, Place, Stmt,
-    Value,
+    Atomic, Base, Bulk, Cond, Expr, Fold, Function, How, Iter, Loop, Masked, POINTER_COUNT, POINTERS, Place,
+    Stmt, Value,
 };
 
 /// The names of what a function is called with.
@@ -181,7 +181,18 @@ impl Writer {
                 self.indented(body);
                 self.line("});");
             }
-            Stmt::Atomic => self.line("word.fetch_add(1, AcqRel);"),
+            Stmt::Atomic(atomic) => self.line(match atomic {
+                Atomic::Relaxed => "word.fetch_add(1, Relaxed);",
+                Atomic::Acquire => "word.fetch_add(1, Acquire);",
+                Atomic::Release => "word.fetch_add(1, Release);",
+                Atomic::AcqRel => "word.fetch_add(1, AcqRel);",
+                Atomic::SeqCst => "word.fetch_add(1, SeqCst);",
+                Atomic::LoadAcquire => "word.load(Acquire);",
+                Atomic::LoadRelaxed => "word.load(Relaxed);",
+                Atomic::StoreRelease => "word.store(5, Release);",
+                Atomic::StoreSeqCst => "word.store(6, SeqCst);",
+                Atomic::Fence => "fence(SeqCst);",
+            }),
         }
     }
 

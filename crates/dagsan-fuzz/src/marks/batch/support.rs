@@ -15,7 +15,6 @@ use std::simd::cmp::SimdPartialEq as _;
 use std::simd::ptr::SimdMutPtr as _;
 use std::simd::{Mask, Simd};
 use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::AcqRel;
 
 use dagsan_task::finish;
 
@@ -264,6 +263,14 @@ pub struct Xyz {
     pub x: u32,
     pub y: u32,
     pub z: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Padded {
+    pub a: u8,
+    pub b: u64,
+    pub c: u16,
 }
 
 values! {

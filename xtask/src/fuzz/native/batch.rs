@@ -137,7 +137,9 @@ impl Batch {
         command.arg(number.to_string()).env(FINDINGS_FILE, findings);
         // A race that is found and not kept would look like one that is missed.
         let (engine, atomics) = (run.engine.name, u8::from(run.atomics));
-        command.env("DAGSAN_OPTIONS", format!("engine={engine}:atomics={atomics}:max_races={}", u32::MAX));
+        let sites = if run.exact { "exact" } else { "line" };
+        let options = format!("engine={engine}:atomics={atomics}:sites={sites}:max_races={}", u32::MAX);
+        command.env("DAGSAN_OPTIONS", options);
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
         let child = child.with_context(|| format!("cannot start {}", self.program.display()))?;
         let output = match wait(child)? {

@@ -54,7 +54,9 @@ impl Case {
         let nest = if rng.u32(0..4) == 0 { 0 } else { rng.u64(1..) };
         let mut case = Case::new(format!("seed {seed}"), Some(seed), say(&program, structured, nest))?;
         case.runs.retain(|run| engine.is_none_or(|engine| engine.name == run.engine.name));
-        case.runs = rng.choice(&case.runs).into_iter().copied().collect();
+        // One engine for each, and exact places besides.
+        let exact: Vec<Run> = case.runs.extract_if(.., |run| run.exact).collect();
+        case.runs = rng.choice(&case.runs).into_iter().copied().chain(exact).collect();
         Ok(case)
     }
 

@@ -4,7 +4,8 @@
 //!   table      entry for address a      size   what it says
 //!   SEEN       SEEN    + a/8            1      bit i: byte i of these eight was read or written by the running strand
 //!   WRITTEN    WRITTEN + a/8            1      bit i: … was written
-//!   SITES      SITES   + (a/64)*8       4+4    the code that last read / last wrote something new in this line of 64
+//!   SITES      SITES   + (a/64)*8       4+4    if places are to be exact: the code that last read / last wrote something new in this line of 64;
+//!                                              besides, room for the end of a strand (`log::take`)
 //!
 //!                                    one line of memory: 64 bytes
 //!   SEEN, WRITTEN, as one u64        [ byte 63 … byte 0 ]     the line's mask, in the sense of dagsan-core
@@ -12,7 +13,7 @@
 //!
 //! The tables cover all 47 bits of user addresses, so that an entry is found by a shift and an addition of a constant,
 //! and no two addresses share one. They are reserved, not allocated: memory is used for what the program's tasks touch,
-//! 3 bytes for every 8. The bases differ in their low 12 bits: entries of the same address would otherwise alias in the
+//! 2 bytes for every 8, and one more if places are to be exact. The bases differ in their low 12 bits: entries of the same address would otherwise alias in the
 //! store buffer.
 //!
 //! Everything is zero between strands. Only the thread that runs the tasks writes here.

@@ -465,7 +465,7 @@ impl Session {
             self.found.meetings.resize(met, self.call);
         }
         self.deliveries += 1;
-        if self.options.max_memory != 0 && self.deliveries.is_multiple_of(1024) {
+        if self.options.max_memory != 0 && self.deliveries.is_multiple_of(128) {
             let (order, accesses) = self.stream.consumer().memory();
             let held = (order + accesses) >> 20;
             if held > self.options.max_memory {

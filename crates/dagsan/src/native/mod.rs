@@ -13,7 +13,7 @@
 //!                                  └ second: a program with races runs again, for exact places
 //! ```
 //!
-//! `dagsan report` and `dagsan explain` show findings again, the latter after a second run that keeps call stacks.
+//! `dagsan report` and `dagsan explain` show findings again, the latter after a second run whose output is seen.
 
 mod arguments;
 mod command;

@@ -14,4 +14,5 @@ mod findings;
 mod harness;
 mod pass;
 mod points;
+mod second;
 mod support;

@@ -221,9 +221,11 @@ impl Batch<'_> {
     fn options(&self, run: Run) -> String {
         let given = std::env::var("DAGSAN_OPTIONS").unwrap_or_default();
         let (engine, atomics) = (run.engine.name, u8::from(run.atomics));
+        let sites = if run.exact { "exact" } else { "line" };
         // A race that is found and not kept would look like one that is missed.
         let most = u32::MAX;
-        format!("{given}:engine={engine}:atomics={atomics}:max_races={most}:{}", self.builder.options)
+        let given_last = &self.builder.options;
+        format!("{given}:engine={engine}:atomics={atomics}:sites={sites}:max_races={most}:{given_last}")
     }
 }
 

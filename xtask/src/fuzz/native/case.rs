@@ -21,6 +21,8 @@ pub struct Run {
     /// Does the runtime heed releases and acquires? The handles of futures are counted by atomics, which might show the
     /// order that events ought to. Without them the events are on trial, and so are engines that know no atomics.
     pub atomics: bool,
+    /// Is the place of each access kept, or one for each line? The bytes that race are the same.
+    pub exact: bool,
 }
 
 /// A program and the oracle's verdict.
@@ -57,7 +59,9 @@ impl Case {
         let nest = if rng.u32(0..4) == 0 { rng.u64(0..2) } else { rng.u64(2..) };
         let mut case = Case::new(format!("seed {seed}"), Some(seed), say(&program, structured, nest))?;
         case.runs.retain(|run| engine.is_none_or(|engine| engine.name == run.engine.name));
-        case.runs = rng.choice(&case.runs).into_iter().copied().collect();
+        // One engine for each, and exact places besides.
+        let exact: Vec<Run> = case.runs.extract_if(.., |run| run.exact).collect();
+        case.runs = rng.choice(&case.runs).into_iter().copied().chain(exact).collect();
         Ok(case)
     }
 
@@ -94,8 +98,11 @@ impl Case {
         let ways = |engine: &'static Engine| {
             let with = engine.supports(Construct::Atomic) || !counted;
             let without = counted && !outcome.deadlock && !uses.contains(&Construct::Atomic);
-            let run = |atomics| Run { engine, atomics };
-            with.then(|| run(true)).into_iter().chain(without.then(|| run(false)))
+            let run = |atomics, exact| Run { engine, atomics, exact };
+            // What is recorded does not depend on the engine: one of them is enough for the other way.
+            let exact = with && engine.name == order::default_engine().name;
+            let ways = [(with, run(true, false)), (without, run(false, false)), (exact, run(true, true))];
+            ways.into_iter().filter_map(|(possible, run)| possible.then_some(run))
         };
         let runs = order::ENGINES.iter().filter(supports).flat_map(ways).collect();
         let layout = Layout::new(&said.program);
@@ -197,7 +204,8 @@ pub enum What {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let atomics = if self.run.atomics { "" } else { " (atomics=0)" };
-        write!(f, "`{}`{atomics} natively ", self.run.engine.name)?;
+        let sites = if self.run.exact { " (sites=exact)" } else { "" };
+        write!(f, "`{}`{atomics}{sites} natively ", self.run.engine.name)?;
         match &self.what {
             What::Missed(byte) => write!(f, "misses the race on byte {byte:#x}"),
             What::NoRace(byte) => write!(f, "reports a race on byte {byte:#x}, which has none"),

@@ -33,6 +33,8 @@ pub const BEHAVIOURS: &[Point] = points![
     deadlock_that_is_handled,
     race_below_three_functions,
     race_if_asked_for,
+    race_the_first_time,
+    race_of_the_input,
     many_tasks,
     assembly_in_tasks,
 ];
@@ -169,7 +171,7 @@ fn fork_and_exit() {
 
 /// A few million strands that the detector has to remember something of.
 fn much_memory_after_a_race() {
-    let words: Vec<Shared<u64>> = (0..100_000).map(Shared::new).collect();
+    let words: Vec<Shared<u64>> = (0..1_000_000).map(Shared::new).collect();
     finish(|scope| {
         race(scope, &WORD);
         for word in &words {
@@ -267,6 +269,32 @@ fn race_if_asked_for() {
     finish(|scope| {
         spawn!(scope, ());
         if std::env::var_os("RACE").is_some() {
+            race(scope, &WORD);
+        }
+    });
+}
+
+/// What it does depends on a file that it writes itself, which a variable names.
+fn race_the_first_time() {
+    let Some(file) = std::env::var_os("COUNTER") else { return };
+    println!("it runs");
+    let again = std::fs::exists(&file).unwrap();
+    std::fs::write(&file, "once").unwrap();
+    finish(|scope| {
+        spawn!(scope, ());
+        if !again {
+            race(scope, &WORD);
+        }
+    });
+}
+
+/// Races if standard input says so, in its second line.
+fn race_of_the_input() {
+    let lines: Vec<String> = std::io::stdin().lines().map_while(Result::ok).collect();
+    println!("{} lines", lines.len());
+    finish(|scope| {
+        spawn!(scope, ());
+        if lines.get(1).is_some_and(|line| line == "race") {
             race(scope, &WORD);
         }
     });

@@ -37,6 +37,7 @@ mod ends;
 mod fences;
 mod handover;
 mod heap;
+mod lines;
 mod lock_words;
 mod locks;
 mod loops;
@@ -56,13 +57,14 @@ mod vectors;
 type Point = (&'static str, fn());
 
 /// Those with their expectations above them.
-const POINTS: [&[Point]; 19] = [
+const POINTS: [&[Point]; 20] = [
     accesses::POINTS,
     allocator::POINTS,
     atomics::POINTS,
     fences::POINTS,
     handover::POINTS,
     heap::POINTS,
+    lines::POINTS,
     lock_words::POINTS,
     locks::POINTS,
     loops::POINTS,

@@ -16,7 +16,7 @@ macro_rules! done {
     ($address:expr, $bytes:expr, $done:expr, $order:expr) => {
         if ACTIVE.get() && is_owner() {
             let (address, done, order) = ($address as usize, $done, Order::from_abi($order));
-            if !crate::sync::says_nothing(address, done, order) {
+            if !crate::sync::says_nothing(address, $bytes, done, order) {
                 let frame = start::frame();
                 session::called(frame, |session| session.atomic(address, $bytes, done, order, frame));
             }

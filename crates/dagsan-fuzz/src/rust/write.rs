@@ -19,6 +19,7 @@ const MAIN: &str = "\
 
 // No batch needs everything, and no body needs all that it is given.
 #![allow(dead_code, unused_imports, unused_variables)]
+#![cfg_attr(dagsan, feature(sanitize))]
 
 mod op;
 mod programs;

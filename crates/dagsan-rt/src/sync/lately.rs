@@ -6,7 +6,7 @@
 //! and the end of the strand, forgets all entries at once, by a new epoch.
 //!
 //! ```text
-//!   entries, by some bits of the address   [ address │ epoch │ what was done ]     one per word: its latest operation
+//!   entries, by some bits of the address   [ address │ epoch │ width, what was done ]     one per word: its latest operation
 //! ```
 
 use std::cell::Cell;
@@ -21,6 +21,8 @@ const ENTRIES: usize = 1024;
 struct Entry {
     address: usize,
     epoch: u32,
+    /// How wide the word is: at the same address there may be others.
+    bytes: u8,
     kind: AccessKind,
     uses: Use,
 }
@@ -35,22 +37,26 @@ pub(super) struct Lately {
 unsafe impl Sync for Lately {}
 
 static LATELY: Lately = Lately {
-    entries: [const { Cell::new(Entry { address: 0, epoch: 0, kind: AccessKind::Read, uses: Use::None }) };
-        ENTRIES],
+    entries: [const {
+        Cell::new(Entry { address: 0, epoch: 0, bytes: 0, kind: AccessKind::Read, uses: Use::None })
+    }; ENTRIES],
     epoch: Cell::new(1),
 };
 
 /// Has the running strand done that lately? To be asked by the thread that owns the session.
 #[inline]
-pub(super) fn knows(address: usize, kind: AccessKind, uses: Use) -> bool {
+pub(super) fn knows(address: usize, bytes: usize, kind: AccessKind, uses: Use) -> bool {
     let entry = LATELY.entries[slot(address)].get();
-    entry.address == address && entry.epoch == LATELY.epoch.get() && entry.kind == kind && entry.uses == uses
+    let is_same = entry.address == address && usize::from(entry.bytes) == bytes;
+    is_same && entry.epoch == LATELY.epoch.get() && entry.kind == kind && entry.uses == uses
 }
 
 /// The running strand has done that, and to do it again says nothing.
 #[inline]
-pub(super) fn remember(address: usize, kind: AccessKind, uses: Use) {
-    LATELY.entries[slot(address)].set(Entry { address, epoch: LATELY.epoch.get(), kind, uses });
+pub(super) fn remember(address: usize, bytes: usize, kind: AccessKind, uses: Use) {
+    // At most 16.
+    let bytes = bytes as u8;
+    LATELY.entries[slot(address)].set(Entry { address, epoch: LATELY.epoch.get(), bytes, kind, uses });
 }
 
 /// The next operation on any word may say something.

@@ -86,11 +86,11 @@ impl Done {
 
 /// Has the running strand done the same to this word before, so that nobody need hear of it? For the thread that runs the tasks.
 #[inline]
-pub fn says_nothing(address: usize, done: Done, order: Order) -> bool {
+pub fn says_nothing(address: usize, bytes: usize, done: Done, order: Order) -> bool {
     if order != Order::RELAXED {
         return false;
     }
-    let known = lately::knows(address, done.access().0, Use::announced(done));
+    let known = lately::knows(address, bytes, done.access().0, Use::announced(done));
     if known {
         Use::is_heard();
     }
@@ -236,7 +236,7 @@ impl Session {
                 // It will be changed unseen.
                 word.last = None;
             }
-            return lately::remember(address, kind, uses);
+            return lately::remember(address, bytes, kind, uses);
         }
         lately::forget();
         if is_locks {

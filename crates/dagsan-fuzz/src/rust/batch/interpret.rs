@@ -1,8 +1,9 @@
 //! Programs that are interpreted: the text of one comes on standard input, and bodies do what it says. Compiled in the crate that is
 //! written only.
 //!
-//! The text is read before any task runs, and tasks only read what came of it: it has no races of its own. Other than in programs
-//! that are compiled, all accesses of a form come from one place in the code, and every strand reads.
+//! The text is read before any task runs, and tasks only read what came of it: it has no races of its own. The function that does so has
+//! no hooks, so that a strand without accesses has none, but for those of unoptimised builds. Other than in programs that are
+//! compiled, all accesses of a form come from one place in the code.
 
 use std::io::Read as _;
 use std::sync::atomic::AtomicU64;
@@ -81,11 +82,14 @@ const HELD: usize = 32;
 
 type Held<'l> = [Option<(usize, Guard<'l>)>; HELD];
 
+#[inline(never)]
 fn hold<'l>(held: &mut Held<'l>, name: usize, guard: Guard<'l>) {
     let free = held.iter_mut().find(|slot| slot.is_none()).expect("no body holds so many locks");
     *free = Some((name, guard));
 }
 
+/// Has hooks, which see it.
+#[inline(never)]
 fn give_back(held: &mut Held, name: usize) {
     let is_it = |slot: &&mut Option<(usize, Guard)>| slot.as_ref().is_some_and(|(held, _)| *held == name);
     if let Some(slot) = held.iter_mut().find(is_it) {
@@ -94,6 +98,7 @@ fn give_back(held: &mut Held, name: usize) {
 }
 
 /// Does what the body says.
+#[cfg_attr(dagsan, sanitize(thread = "off"))]
 pub fn run(code: Code, m: &'static Memory, s: Scope, p: Here) {
     let own_words = [const { AtomicU64::new(1) }; OWN];
     let own_locks = [const { Mutex::new(()) }; OWN];
@@ -103,22 +108,15 @@ pub fn run(code: Code, m: &'static Memory, s: Scope, p: Here) {
         Word::Own(slot) => &own_words[slot],
         Word::Shared(name) => m.sync(name),
     };
-    for op in &code.blocks[code.number].ops {
+    // SAFETY: the number is that of a body; the text was looked through.
+    let block = unsafe { &*code.blocks.as_ptr().add(code.number) };
+    let (ops, count) = (block.ops.as_ptr(), block.ops.len());
+    let mut next = 0;
+    while next < count {
+        // SAFETY: there are so many. Not by an iterator, which has hooks where it is not inlined.
+        let op = unsafe { &*ops.add(next) };
+        next += 1;
         match *op {
-            Op::Read { form: Form::Here, place, len } => match len {
-                1 => read_here::<u8>(at(m, place)),
-                2 => read_here::<u16>(at(m, place)),
-                4 => read_here::<u32>(at(m, place)),
-                8 => read_here::<u64>(at(m, place)),
-                _ => read_here::<u128>(at(m, place)),
-            },
-            Op::Write { form: Form::Here, place, len } => match len {
-                1 => write_here::<u8>(at(m, place)),
-                2 => write_here::<u16>(at(m, place)),
-                4 => write_here::<u32>(at(m, place)),
-                8 => write_here::<u64>(at(m, place)),
-                _ => write_here::<u128>(at(m, place)),
-            },
             Op::Read { form, place, len } => read_as(form, at(m, place), len),
             Op::Write { form, place, len } => write_as(form, at(m, place), len),
             Op::AtomicLoad { place, len } => match len {
@@ -161,6 +159,7 @@ pub fn run(code: Code, m: &'static Memory, s: Scope, p: Here) {
     }
 }
 
+#[inline(always)]
 fn at(m: &Memory, place: Place) -> *mut u8 {
     match place {
         Place::Arena(at) => m.arena(at),
@@ -168,12 +167,35 @@ fn at(m: &Memory, place: Place) -> *mut u8 {
     }
 }
 
+#[inline(never)]
+fn read_word(at: *mut u8, len: usize) {
+    match len {
+        1 => read_here::<u8>(at),
+        2 => read_here::<u16>(at),
+        4 => read_here::<u32>(at),
+        8 => read_here::<u64>(at),
+        _ => read_here::<u128>(at),
+    }
+}
+
+#[inline(never)]
+fn write_word(at: *mut u8, len: usize) {
+    match len {
+        1 => write_here::<u8>(at),
+        2 => write_here::<u16>(at),
+        4 => write_here::<u32>(at),
+        8 => write_here::<u64>(at),
+        _ => write_here::<u128>(at),
+    }
+}
+
 /// Functions for every length that programs have. Others are accessed as slices.
 macro_rules! by_length {
-    ($name:ident: $word:ident $unaligned:ident $value:ident $each:ident $slice:ident; $($len:literal)*) => {
+    ($name:ident: $here:ident $word:ident $unaligned:ident $value:ident $each:ident $slice:ident; $($len:literal)*) => {
         #[inline(never)]
         fn $name(form: Form, at: *mut u8, len: usize) {
             match (form, len) {
+                (Form::Here, _) => $here(at, len),
                 (Form::Word, 1) => $word::<u8>(at),
                 (Form::Word, 2) => $word::<u16>(at),
                 (Form::Word, 4) => $word::<u32>(at),
@@ -192,5 +214,5 @@ macro_rules! by_length {
     };
 }
 
-by_length! { read_as: read read_unaligned read_value read_each read_slice; 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 24 32 48 64 100 }
-by_length! { write_as: write write_unaligned write_value write_each write_slice; 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 24 32 48 64 100 }
+by_length! { read_as: read_word read read_unaligned read_value read_each read_slice; 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 24 32 48 64 100 }
+by_length! { write_as: write_word write write_unaligned write_value write_each write_slice; 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 24 32 48 64 100 }

@@ -4,7 +4,12 @@
 //!   number       3    8    9   21 │ 22   23   24   25   26   27
 //!   entry        a    b    c    d │  e    f    g    h    i    j
 //!                old: those kept  │ recent: all, found by their number alone
+//!
+//!   pages        [ which of 64 numbers are kept │ how many are kept before them ]     one per 64 numbers
 //! ```
+//!
+//! Old entries are found by the pages: one look at a page, one at the entry. If so few are kept that the pages would take more memory
+//! than the entries, there are none, and entries are searched for.
 
 /// See the module's documentation.
 #[derive(Debug)]
@@ -14,12 +19,22 @@ pub struct Table<T> {
     /// The number of the first recent entry.
     base: u32,
     recent: Vec<T>,
+    /// Those of the old entries, or none.
+    pages: Vec<Page>,
+    /// The first of them.
+    first_page: u32,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Page {
+    kept: u64,
+    before: u32,
 }
 
 impl<T> Table<T> {
     /// Empty. The first entry has the number `base`.
     pub fn new(base: u32) -> Table<T> {
-        Table { old: Vec::new(), base, recent: Vec::new() }
+        Table { old: Vec::new(), base, recent: Vec::new(), pages: Vec::new(), first_page: 0 }
     }
 
     /// The number of the next entry.
@@ -52,15 +67,41 @@ impl<T> Table<T> {
         }
     }
 
-    #[cold]
+    #[inline]
     fn find(&self, number: u32) -> Option<usize> {
-        self.old.binary_search_by_key(&number, |&(number, _)| number).ok()
+        if self.pages.is_empty() {
+            return self.old.binary_search_by_key(&number, |&(number, _)| number).ok();
+        }
+        let page = self.pages.get((number / 64).checked_sub(self.first_page)? as usize)?;
+        let bit = 1 << (number % 64);
+        let earlier = (page.kept & (bit - 1)).count_ones();
+        (page.kept & bit != 0).then_some((page.before + earlier) as usize)
+    }
+
+    /// Makes the pages, if they are worth it.
+    fn make_pages(&mut self) {
+        self.pages.clear();
+        let (Some((first, _)), Some((last, _))) = (self.old.first(), self.old.last()) else { return };
+        self.first_page = first / 64;
+        let count = (last / 64 - self.first_page) as usize + 1;
+        if count > self.old.len() {
+            return;
+        }
+        self.pages.resize(count, Page::default());
+        for (at, (number, _)) in self.old.iter().enumerate() {
+            let page = &mut self.pages[(number / 64 - self.first_page) as usize];
+            if page.kept == 0 {
+                page.before = at as u32;
+            }
+            page.kept |= 1 << (number % 64);
+        }
     }
 
     /// Enters one that was let go.
     pub fn restore(&mut self, number: u32, entry: T) {
         let at = self.old.partition_point(|&(other, _)| other < number);
         self.old.insert(at, (number, entry));
+        self.pages.clear();
     }
 
     /// All entries with their numbers, which grow.
@@ -93,6 +134,7 @@ impl<T> Table<T> {
         let recent = (self.base..).zip(self.recent.drain(..));
         self.old.extend(recent.filter(|(number, entry)| keep(*number, entry)));
         self.base = next;
+        self.make_pages();
     }
 
     /// Lets all go. The next number is `next`.
@@ -100,11 +142,14 @@ impl<T> Table<T> {
         self.base = next;
         self.old.clear();
         self.recent.clear();
+        self.pages.clear();
     }
 
     /// Bytes of memory held.
     pub fn memory(&self) -> usize {
-        self.old.capacity() * size_of::<(u32, T)>() + self.recent.capacity() * size_of::<T>()
+        self.old.capacity() * size_of::<(u32, T)>()
+            + self.recent.capacity() * size_of::<T>()
+            + self.pages.capacity() * size_of::<Page>()
     }
 }
 
@@ -137,5 +182,18 @@ mod tests {
         assert!(table.iter().all(|(number, &entry)| entry == number * 10));
         table.clear(500);
         assert!(table.is_empty() && table.next() == 500);
+    }
+    #[test]
+    fn pages_say_the_same_as_a_search() {
+        for step in [1, 2, 3, 63, 64, 65, 200] {
+            let mut table = Table::new(70);
+            (70..5000u32).for_each(|number| table.push(number));
+            table.retain(|number, _| number % step == 0 || number > 4000 && number % 5 == 0);
+            for number in 0..5100 {
+                let kept =
+                    (70..5000).contains(&number) && (number % step == 0 || number > 4000 && number % 5 == 0);
+                assert_eq!(table.get(number), kept.then_some(&number), "{number} of every {step}");
+            }
+        }
     }
 }

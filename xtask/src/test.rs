@@ -228,14 +228,15 @@ mod tests {
             "cargo test --workspace",
             "RUSTFLAGS=\"--cfg loom\" \
              cargo test -p dagsan-core --release --lib --target-dir target/loom loom",
-            "cargo xtask fuzz-native --programs 60 --batch 60",
+            "cargo xtask fuzz-native --programs 4000",
+            "cargo xtask fuzz-native --compiled --programs 60",
             "cargo xtask fuzz-marks --count 300",
             "RUSTDOCFLAGS=\"-Dwarnings\" cargo doc --workspace --no-deps --document-private-items",
             "cargo deny check bans licenses sources",
             "cargo deny check advisories",
         ];
         assert_eq!(commands(false, true), all);
-        assert_eq!(commands(false, false), all[..9]);
+        assert_eq!(commands(false, false), all[..10]);
         assert_eq!(commands(true, false), all[..4]);
     }
 

@@ -279,7 +279,7 @@ impl Session {
             return false;
         }
         self.deliver();
-        let used = self.tasks.used();
+        let used = if self.options.hygiene.stacks { self.tasks.used() } else { 0..0 };
         let gone = |line| within(&used, line);
         let result = self.with_contraction(|tiny, telling| tiny.contraction.task_end(gone, telling));
         if !self.took(result) {

@@ -13,6 +13,7 @@ use std::cell::Cell;
 
 use dagsan_core::AccessKind;
 
+use super::Done;
 use crate::uses::Use;
 
 const ENTRIES: usize = 1024;
@@ -25,6 +26,8 @@ struct Entry {
     bytes: u8,
     kind: AccessKind,
     uses: Use,
+    /// What a store has stored: another value is news.
+    stored: Option<u64>,
 }
 
 /// See the module's documentation.
@@ -38,25 +41,41 @@ unsafe impl Sync for Lately {}
 
 static LATELY: Lately = Lately {
     entries: [const {
-        Cell::new(Entry { address: 0, epoch: 0, bytes: 0, kind: AccessKind::Read, uses: Use::None })
+        Cell::new(Entry {
+            address: 0,
+            epoch: 0,
+            bytes: 0,
+            kind: AccessKind::Read,
+            uses: Use::None,
+            stored: None,
+        })
     }; ENTRIES],
     epoch: Cell::new(1),
 };
 
 /// Has the running strand done that lately? To be asked by the thread that owns the session.
 #[inline]
-pub(super) fn knows(address: usize, bytes: usize, kind: AccessKind, uses: Use) -> bool {
+pub(super) fn knows(address: usize, bytes: usize, done: Done, uses: Use) -> bool {
     let entry = LATELY.entries[slot(address)].get();
-    let is_same = entry.address == address && usize::from(entry.bytes) == bytes;
-    is_same && entry.epoch == LATELY.epoch.get() && entry.kind == kind && entry.uses == uses
+    let is_word = entry.address == address && usize::from(entry.bytes) == bytes;
+    is_word
+        && entry.epoch == LATELY.epoch.get()
+        && entry.kind == done.access().0
+        && entry.uses == uses
+        && entry.stored == stored(done)
+}
+
+fn stored(done: Done) -> Option<u64> {
+    if let Done::Store { new } = done { Some(new) } else { None }
 }
 
 /// The running strand has done that, and to do it again says nothing.
 #[inline]
-pub(super) fn remember(address: usize, bytes: usize, kind: AccessKind, uses: Use) {
+pub(super) fn remember(address: usize, bytes: usize, done: Done, uses: Use) {
     // At most 16.
     let bytes = bytes as u8;
-    LATELY.entries[slot(address)].set(Entry { address, epoch: LATELY.epoch.get(), bytes, kind, uses });
+    let (epoch, kind, stored) = (LATELY.epoch.get(), done.access().0, stored(done));
+    LATELY.entries[slot(address)].set(Entry { address, epoch, bytes, kind, uses, stored });
 }
 
 /// The next operation on any word may say something.

@@ -90,7 +90,7 @@ pub fn says_nothing(address: usize, bytes: usize, done: Done, order: Order) -> b
     if order != Order::RELAXED {
         return false;
     }
-    let known = lately::knows(address, bytes, done.access().0, Use::announced(done));
+    let known = lately::knows(address, bytes, done, Use::announced(done));
     if known {
         Use::is_heard();
     }
@@ -232,11 +232,11 @@ impl Session {
         (word.last, word.seen_by) = (Some(value), matches!(done, Done::Load { .. }).then_some(task));
         if order == Order::RELAXED && !is_locks && word.is_quiet() && self.sync.is_quiet(address, task) {
             let word = self.sync.words.entry(address, bytes, value);
-            if kind == AccessKind::Write {
+            if matches!(done, Done::Update { .. }) {
                 // It will be changed unseen.
                 word.last = None;
             }
-            return lately::remember(address, bytes, kind, uses);
+            return lately::remember(address, bytes, done, uses);
         }
         lately::forget();
         if is_locks {

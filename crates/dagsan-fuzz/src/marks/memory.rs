@@ -49,14 +49,19 @@ impl Touched {
 pub struct Shown {
     /// Since the last task event.
     whole: Touched,
-    /// Since the last atomic operation: what is to be found if that has ended the strand.
-    since: Touched,
+    /// Since each of the atomic operations after it: what is to be found if that was the last to end the strand.
+    since: Vec<Touched>,
 }
 
 impl Shown {
-    /// The one of the two that must be equal to what was found.
+    /// The one that must be equal to what was found. Which atomic operations end a strand is the runtime's to know; if none of them
+    /// fits, it is the last one.
     pub fn expected(&self, found: &Touched) -> &Touched {
-        if found.is_whole() { &self.whole } else { &self.since }
+        if found.is_whole() {
+            return &self.whole;
+        }
+        let fits = self.since.iter().find(|since| *since == found);
+        fits.or(self.since.last()).unwrap_or(&self.whole)
     }
 }
 
@@ -80,7 +85,7 @@ pub struct Memory {
 impl Memory {
     pub fn new(base: u64, arena: Vec<u8>, locals: &[usize]) -> Memory {
         let spaces = std::iter::once(arena).chain(locals.iter().map(|&size| vec![0; size])).collect();
-        let now = Shown { whole: Touched::begin(), since: Touched::begin() };
+        let now = Shown { whole: Touched::begin(), since: Vec::new() };
         Memory { base, spaces, shown: Vec::new(), now }
     }
 
@@ -90,12 +95,12 @@ impl Memory {
 
     /// A task event.
     pub fn event(&mut self) {
-        self.now = Shown { whole: Touched::begin(), since: Touched::begin() };
+        self.now = Shown { whole: Touched::begin(), since: Vec::new() };
     }
 
     /// What may be one.
     pub fn atomic(&mut self) {
-        self.now.since = Touched::NONE;
+        self.now.since.push(Touched::NONE);
     }
 
     /// What was shown, and what is in the memory.
@@ -120,7 +125,7 @@ impl Memory {
         }
         if at.space == 0 {
             self.now.whole.add(at.at, length, write);
-            self.now.since.add(at.at, length, write);
+            self.now.since.iter_mut().for_each(|since| since.add(at.at, length, write));
         }
         Ok(())
     }

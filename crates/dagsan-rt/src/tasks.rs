@@ -144,6 +144,11 @@ impl Tasks {
         self.current == 0
     }
 
+    /// Does any but the main task live?
+    pub fn any_lives(&self) -> bool {
+        self.live.len() - self.free.len() > 1
+    }
+
     /// Its place among those that live.
     #[inline]
     pub fn slot(&self) -> u32 {

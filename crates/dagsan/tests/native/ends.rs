@@ -69,6 +69,8 @@ fn a_thread_that_ends_with_tasks_does_not_keep_the_session() {
     let (ran, found) = ends("thread_ends_with_tasks", "");
     assert!(matches!(&found.end, End::CutShort(why) if why.contains("in the middle")), "{:?}", found.end);
     assert_eq!((ran.code, found.races.len()), (0, 0));
+    let (ran, found) = ends("thread_ends_after_detached_tasks", "");
+    assert_eq!((ran.code, found.end, found.races.len()), (0, End::Exited, 0));
     let (ran, found) = ends("thread_leaves_by_pthread_exit", "");
     assert_eq!((ran.code, found.end, found.races.len()), (66, End::Exited, 1));
 }

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::hint::black_box;
+use std::panic::Location;
 use std::process;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::thread;
@@ -26,6 +27,7 @@ pub const BEHAVIOURS: &[Point] = points![
     fork_and_go_on,
     fork_behind_our_back,
     thread_ends_with_tasks,
+    thread_ends_after_detached_tasks,
     thread_leaves_by_pthread_exit,
     word_that_another_thread_unmaps,
     word_on_the_stack_of_an_ended_thread,
@@ -240,6 +242,27 @@ fn fork_behind_our_back() {
 
 unsafe extern "C" {
     safe fn __dagsan_finish_begin();
+    safe fn __dagsan_task_end();
+    safe fn __dagsan_current() -> u64;
+    safe fn __dagsan_resume(task: u64);
+}
+
+// The runtime knows a `Location` as Rust does.
+#[allow(improper_ctypes)]
+unsafe extern "C" {
+    safe fn __dagsan_spawn(kind: u32, place: &'static Location<'static>, low: usize, high: usize) -> u64;
+}
+
+/// A thread that has run a task which only the end of the program joins goes away after it.
+fn thread_ends_after_detached_tasks() {
+    let run = || {
+        let (before, frame) = (__dagsan_current(), 0u8);
+        __dagsan_spawn(3, Location::caller(), 0, (&raw const frame).addr());
+        store!(WORD, 1);
+        __dagsan_task_end();
+        __dagsan_resume(before);
+    };
+    assert!(thread::spawn(run).join().is_ok());
 }
 
 /// A thread that has opened a scope goes away. Another one may have its address next.

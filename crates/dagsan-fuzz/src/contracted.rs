@@ -88,11 +88,7 @@ impl<C: Consumer> Expand for Told<C> {
     }
 
     fn open(&mut self, scope: Opened) -> Result<(), Error> {
-        let task = self.number(self.running);
-        self.stream.event(match scope {
-            Opened::Frame => Event::FrameBegin { task },
-            Opened::Finish => Event::FinishBegin { task },
-        })
+        self.stream.event(scope.begin(self.number(self.running)))
     }
 
     fn start(&mut self, kind: TaskKind, tag: TaskId) -> Result<(), Error> {

@@ -142,10 +142,7 @@ pub fn open_scope(frame: usize, scope: Opened) {
         }
         if !session.open_tiny(scope) {
             let task = session.told();
-            session.event(match scope {
-                Opened::Frame => Event::FrameBegin { task },
-                Opened::Finish => Event::FinishBegin { task },
-            });
+            session.event(scope.begin(task));
         }
         session.tasks.open_scope(scope);
     });
@@ -159,10 +156,7 @@ pub fn close_scope(frame: usize, scope: Opened) {
     let over = called(frame, |session| {
         if !session.close_tiny(scope) {
             let task = session.told();
-            session.event(match scope {
-                Opened::Frame => Event::FrameEnd { task },
-                Opened::Finish => Event::FinishEnd { task },
-            });
+            session.event(scope.end(task));
         }
         session.tasks.close_scope();
         if session.tasks.is_main() {
@@ -304,6 +298,9 @@ impl Session {
     /// Can anything be parallel to what comes? If not, the past is forgotten.
     #[inline]
     pub fn set_active(&mut self) {
+        if self.stopped.is_some() {
+            return;
+        }
         let active = !self.stream.quiescent() || self.tiny.is_parallel();
         if self.active && !active {
             self.tiny.forget();

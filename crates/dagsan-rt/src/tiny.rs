@@ -32,9 +32,7 @@ pub struct Tiny {
     /// Is the short path to be taken at all?
     on: bool,
     contraction: Contraction<Untold>,
-    /// The slots of the tasks that run and are not told, the innermost last.
-    running: Vec<u32>,
-    /// Who runs below them.
+    /// Who runs below what is contracted.
     bottom: u32,
     /// The accesses of a strand.
     own: SmallSet,
@@ -44,14 +42,7 @@ pub struct Tiny {
 
 impl Tiny {
     pub fn new(on: bool) -> Tiny {
-        Tiny {
-            on,
-            contraction: Contraction::new(MOST),
-            running: Vec::with_capacity(64),
-            bottom: 0,
-            own: SmallSet::default(),
-            strands: 0,
-        }
+        Tiny { on, contraction: Contraction::new(MOST), bottom: 0, own: SmallSet::default(), strands: 0 }
     }
 
     /// Is anything parallel among what is not told?
@@ -85,6 +76,16 @@ struct Telling<'a> {
     strands: u64,
 }
 
+impl Telling<'_> {
+    /// The running task starts another.
+    fn spawn(&mut self, kind: TaskKind, birth: Birth) -> Result<TaskId, Error> {
+        let (parent, child) = (self.running, TaskId(self.stream.structure().task_count()));
+        self.stream.event(Event::Spawn { parent, child, kind })?;
+        self.tasks.born(parent, birth);
+        Ok(child)
+    }
+}
+
 impl Expand for Telling<'_> {
     type Tag = Untold;
 
@@ -95,31 +96,21 @@ impl Expand for Telling<'_> {
     }
 
     fn open(&mut self, scope: Opened) -> Result<(), Error> {
-        let task = self.running;
-        self.stream.event(match scope {
-            Opened::Frame => Event::FrameBegin { task },
-            Opened::Finish => Event::FinishBegin { task },
-        })
+        self.stream.event(scope.begin(self.running))
     }
 
     fn start(&mut self, kind: TaskKind, tag: Untold) -> Result<(), Error> {
-        let (parent, child) = (self.running, TaskId(self.stream.structure().task_count()));
-        self.stream.event(Event::Spawn { parent, child, kind })?;
-        self.tasks.born(parent, tag.birth);
-        self.tasks.is_told(tag.slot, child);
-        self.running = child;
+        self.running = self.spawn(kind, tag.birth)?;
+        self.tasks.is_told(tag.slot, self.running);
         Ok(())
     }
 
     fn run(&mut self, kind: TaskKind, tag: Untold, set: &SmallSet) -> Result<(), Error> {
-        let (parent, child) = (self.running, TaskId(self.stream.structure().task_count()));
-        self.stream.event(Event::Spawn { parent, child, kind })?;
-        self.tasks.born(parent, tag.birth);
-        self.running = child;
+        let child = self.spawn(kind, tag.birth)?;
+        let parent = std::mem::replace(&mut self.running, child);
         self.accesses(set)?;
-        self.stream.event(Event::TaskEnd { task: child })?;
         self.running = parent;
-        Ok(())
+        self.stream.event(Event::TaskEnd { task: child })
     }
 }
 
@@ -136,7 +127,6 @@ impl Session {
     pub fn tell(&mut self) {
         if self.tiny.contraction.is_pending() {
             let result = self.with_contraction(|tiny, telling| tiny.contraction.expand(telling));
-            self.tiny.running.clear();
             self.delivered(result);
         }
     }
@@ -166,8 +156,8 @@ impl Session {
         short
     }
 
-    /// Has the accesses of the running strand been taken into the contraction? If not, they are where they were, and there
-    /// is nothing contracted any more.
+    /// Have the accesses of the running strand been taken into the contraction? If not, they are where they were, and
+    /// nothing is contracted any more.
     #[inline]
     pub fn strand_was_tiny(&mut self) -> bool {
         if !self.tiny.contraction.is_pending() {
@@ -186,33 +176,37 @@ impl Session {
         if !tiny.own.is_empty() {
             tiny.strands += 1;
             let result = self.with_contraction(|tiny, telling| tiny.contraction.own(&tiny.own, telling));
-            self.after(Taken::Here, result);
+            self.look_for_news(result);
         }
         true
     }
 
-    /// Sees what came of an event: was anything told?
-    fn after(&mut self, taken: Taken, result: Result<(), Error>) {
-        if taken == Taken::Pass || !self.tiny.contraction.is_pending() {
-            self.tiny.running.clear();
-        }
+    /// Something may have been told.
+    fn look_for_news(&mut self, result: Result<(), Error>) {
         if result.is_err() || self.has_news() {
             self.delivered(result);
         }
     }
 
+    /// Was the event taken here? If not, nothing is contracted any more.
     #[inline]
     fn took(&mut self, result: Result<Taken, Error>) -> bool {
-        let (taken, result) = match result {
-            Ok(taken) => (taken, Ok(())),
-            Err(error) => (Taken::Pass, Err(error)),
-        };
-        if taken == Taken::Here {
+        let here = result == Ok(Taken::Here);
+        if here {
             self.set_active();
-            return true;
+        } else {
+            self.look_for_news(result.map(drop));
         }
-        self.after(taken, result);
-        false
+        here
+    }
+
+    /// The running strand ends, if there is something for it to join.
+    #[inline]
+    fn end_if_joining(&mut self) {
+        if self.tiny.contraction.joins() {
+            self.deliver();
+            self.tasks.mark();
+        }
     }
 
     /// The running task opens a scope.
@@ -231,10 +225,7 @@ impl Session {
         if !self.is_short() {
             return false;
         }
-        if self.tiny.contraction.joins() {
-            self.deliver();
-            self.tasks.mark();
-        }
+        self.end_if_joining();
         let result = self.with_contraction(|tiny, telling| tiny.contraction.close(scope, telling));
         self.took(result)
     }
@@ -245,10 +236,7 @@ impl Session {
         if !self.is_short() {
             return false;
         }
-        if self.tiny.contraction.joins() {
-            self.deliver();
-            self.tasks.mark();
-        }
+        self.end_if_joining();
         let result = self.with_contraction(|tiny, telling| tiny.contraction.sync(telling));
         self.took(result)
     }
@@ -260,15 +248,13 @@ impl Session {
             return None;
         }
         self.deliver();
-        let slot = self.tasks.next_slot();
-        let untold = Untold { slot, birth };
+        let untold = Untold { slot: self.tasks.next_slot(), birth };
         let result = self.with_contraction(|tiny, telling| tiny.contraction.spawn(kind, untold, telling));
         if !self.took(result) {
             return None;
         }
         self.tasks.mark();
         self.begin_on(stack);
-        self.tiny.running.push(slot);
         Some(self.tasks.spawn(PENDING, kind, stack))
     }
 
@@ -285,8 +271,7 @@ impl Session {
         if !self.took(result) {
             return false;
         }
-        self.tiny.running.pop();
-        let parent = self.tiny.running.last().copied().unwrap_or(self.tiny.bottom);
+        let parent = self.tiny.contraction.running().map_or(self.tiny.bottom, |untold| untold.slot);
         let stack = self.tasks.stack();
         self.tasks.end();
         self.tasks.go_on(parent);

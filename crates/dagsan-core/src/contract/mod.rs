@@ -38,7 +38,8 @@ mod set;
 pub use set::{MOST, SmallSet, Touched};
 
 use crate::error::Error;
-use crate::event::TaskKind;
+use crate::event::{Event, TaskKind};
+use crate::ids::TaskId;
 
 /// Who hears of what was contracted, in events of the running task.
 pub trait Expand {
@@ -65,6 +66,24 @@ pub enum Opened {
     Frame,
     /// A finish.
     Finish,
+}
+
+impl Opened {
+    /// `task` opens it.
+    pub fn begin(self, task: TaskId) -> Event {
+        match self {
+            Opened::Frame => Event::FrameBegin { task },
+            Opened::Finish => Event::FinishBegin { task },
+        }
+    }
+
+    /// `task` closes it.
+    pub fn end(self, task: TaskId) -> Event {
+        match self {
+            Opened::Frame => Event::FrameEnd { task },
+            Opened::Finish => Event::FinishEnd { task },
+        }
+    }
 }
 
 /// Whose an event is.
@@ -180,6 +199,12 @@ impl<T: Copy> Contraction<T> {
     #[inline]
     pub fn is_open(&self) -> bool {
         self.top > 0
+    }
+
+    /// The task that runs, if the stream has not heard of it.
+    #[inline]
+    pub fn running(&self) -> Option<&T> {
+        self.levels[..=self.top].iter().rev().find_map(|level| level.tag.as_ref())
     }
 
     /// Nobody can race with what is pending: it is forgotten, all but the scopes that are open.

@@ -228,10 +228,10 @@ impl Session {
             self.sync.accesses.push((access, origin));
         }
         let is_locks = self.lock_operation(address, bytes, done, order, task);
+        let relaxed = order == Order::RELAXED && !is_locks && self.sync.is_quiet(address, task);
         let word = self.sync.words.entry(address, bytes, value);
         (word.last, word.seen_by) = (Some(value), matches!(done, Done::Load { .. }).then_some(task));
-        if order == Order::RELAXED && !is_locks && word.is_quiet() && self.sync.is_quiet(address, task) {
-            let word = self.sync.words.entry(address, bytes, value);
+        if relaxed && word.is_quiet() {
             if matches!(done, Done::Update { .. }) {
                 // It will be changed unseen.
                 word.last = None;

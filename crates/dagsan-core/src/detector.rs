@@ -184,6 +184,16 @@ impl Detector {
         }
     }
 
+    /// The bytes of a line that are remembered to have been read, and not to have been written since the last quiescent point. None if
+    /// the engine has no history.
+    #[inline]
+    pub fn unwritten(&self, line: u64) -> u64 {
+        match &self.method {
+            Method::Order(online) => online.history.unwritten(line),
+            Method::Graph(_) => 0,
+        }
+    }
+
     /// How many acquires have put something in order that was not, if the engine knows.
     pub fn acquired(&self) -> Option<u64> {
         match &self.method {

@@ -21,6 +21,7 @@ mod promises;
 mod race;
 mod recording;
 mod sections;
+pub mod shared;
 mod stand_in;
 mod step;
 mod stream;

@@ -16,6 +16,7 @@ use dagsan_core::{Bytes, Construct, Consumer, Detector, Dropped, Error, Race, Ru
 
 use crate::contracted::Contracting;
 use crate::sections::DependentSections;
+use crate::shared::Sharing;
 use crate::{Class, Outcome, Program, Schedule, Stmt, run_in};
 
 /// Strands and tasks that are not needed any more are looked for all the time: what is wrongly forgotten shows here.
@@ -234,6 +235,7 @@ pub fn judge_in(
         judge_sections(program, schedule, engines)?;
     }
     judge_contracted(program, schedule, &racy_bytes)?;
+    judge_shared(program, schedule)?;
     Ok(Judgement { outcome, racy_bytes, verdicts })
 }
 
@@ -275,6 +277,28 @@ fn judge_contracted(
     let (found, _) = contracting.into_consumer().judge()?;
     match found.symmetric_difference(racy_bytes).next() {
         Some(&byte) => Err(Disagreement { engine: "(contraction)", about: About::Missed(byte) }),
+        None => Ok(()),
+    }
+}
+
+/// Without the reads for which others stand, the same run has the same races; sections of locks that depend on each other come in the order
+/// of the run, if there are any.
+fn judge_shared(program: &Program, schedule: Schedule) -> Result<(), Disagreement> {
+    let options = Options { recent: RECENT, ..Options::default() };
+    let detector = || Detector::with_limit(order::default_engine(), options, usize::MAX);
+    let bytes = |races: &[Race]| -> BTreeSet<u64> {
+        races.iter().flat_map(|race| race.location.addresses()).collect()
+    };
+    let mut all = Stream::with_recent(detector(), RECENT);
+    let mut less = Stream::with_recent(Sharing::new(detector()), RECENT);
+    all.order_sections();
+    less.order_sections();
+    run_in(program, schedule, &mut all).map_err(ill_formed)?;
+    run_in(program, schedule, &mut less).map_err(ill_formed)?;
+    let (all, less) = (all.into_consumer(), less.into_consumer().into_detector());
+    let difference = bytes(all.races()).symmetric_difference(&bytes(less.races())).next().copied();
+    match difference {
+        Some(byte) => Err(Disagreement { engine: "(shared reads)", about: About::Missed(byte) }),
         None => Ok(()),
     }
 }

@@ -17,6 +17,7 @@ mod program;
 mod run;
 pub mod rust;
 mod sections;
+mod shared;
 mod shrink;
 pub mod source;
 mod text;

@@ -47,6 +47,7 @@ mod ranges;
 mod reach;
 mod reserve;
 mod session;
+mod shared;
 mod sites;
 mod start;
 mod state;

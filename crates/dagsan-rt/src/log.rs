@@ -33,10 +33,11 @@ use dagsan_core::contract::{MOST, SmallSet, Touched};
 use dagsan_core::{AccessKind, Bytes, Location, SiteId, Span};
 
 use crate::journal;
-use crate::layout::{self, SEEN, WRITTEN};
+use crate::layout::{self, KEPT, SEEN, WRITTEN};
 use crate::outbox::{Outbox, run};
 use crate::private::{Private, within};
 use crate::session;
+use crate::shared;
 use crate::sites::{Origin, Sites};
 use crate::state::EXACT;
 
@@ -242,7 +243,7 @@ fn record(session: &mut session::Session, at: Location, kind: AccessKind, origin
     // logs, and hooks do not run while it is inside.
     unsafe {
         let known = *layout::mask(table(kind), at.line);
-        if known & at.mask == at.mask {
+        if known & at.mask == at.mask || known == 0 && shared::is_kept(at.line, at.mask, kind) {
             return;
         }
         if EXACT.get() {
@@ -381,25 +382,28 @@ pub(crate) fn take_small(sites: &mut Sites, set: &mut SmallSet, private: &Privat
         for entry in take_entries(kind) {
             let site = sites.number(entry.origin, false);
             for line in entry.lines.range() {
-                // SAFETY: as in `record`.
-                let (seen, written) =
-                    unsafe { (&mut *layout::mask(SEEN, line), &mut *layout::mask(WRITTEN, line)) };
-                let kept = !private.of(line);
-                let touched = Touched { read: *seen & kept, written: *written & kept, sites: [site; 2] };
+                let (seen, written) = shared::end(line);
+                let others = !private.of(line);
+                let touched = Touched { read: seen & others, written: written & others, sites: [site; 2] };
                 // One that was also read is in the set.
                 if touched.read != 0 {
                     let added = set.add(line, &touched);
                     debug_assert!(added, "there is room for a small log");
                 }
-                (*seen, *written) = (0, 0);
             }
         }
     }
 }
 
-/// Takes what was recorded to `outbox`, without the bytes that `private` picks of a line. Tables and logs are empty
-/// afterwards. If a line was read and written, both come together, the write first.
-pub(crate) fn take<F: FnMut(&[Span])>(sites: &mut Sites, outbox: &mut Outbox<F>, private: &Private) {
+/// Takes what was recorded to `outbox`, without the bytes that `private` picks of a line, and without reads for which others stand, if
+/// `shared` says that there are any. Tables and logs are empty afterwards, but for these. If a line was read and written, both come
+/// together, the write first.
+pub(crate) fn take<F: FnMut(&[Span])>(
+    sites: &mut Sites,
+    outbox: &mut Outbox<F>,
+    private: &Private,
+    shared: bool,
+) {
     let exact = EXACT.get();
     // Lines that were read and written: until the write comes, the site of the read waits in the table of sites.
     let mut wait = false;
@@ -420,16 +424,17 @@ pub(crate) fn take<F: FnMut(&[Span])>(sites: &mut Sites, outbox: &mut Outbox<F>,
                     line += 1;
                     continue;
                 }
+                let kept = if shared { shared::kept(line) } else { 0 };
                 let mut rest = line..line + 1;
                 if exact {
                     *code = 0;
-                } else {
+                } else if kept == 0 {
                     rest.end = private.border(line, end);
                 }
-                let more = alike(&rest, [seen, 0]);
-                outbox.push_span(run(line, seen & !private.of(line), AccessKind::Read, site), more);
+                let more = alike(&rest, [seen, 0], shared);
+                outbox.push_span(run(line, seen & !kept & !private.of(line), AccessKind::Read, site), more);
                 rest.end = line + u64::from(more) + 1;
-                words(SEEN, &rest).fill(0);
+                words(SEEN, &rest).fill(if kept == u64::MAX { u64::MAX } else { 0 });
                 line = rest.end;
             }
         }
@@ -448,28 +453,48 @@ pub(crate) fn take<F: FnMut(&[Span])>(sites: &mut Sites, outbox: &mut Outbox<F>,
                 } else if seen == written {
                     rest.end = private.border(line, end);
                 }
-                let (more, kept) = (alike(&rest, [seen, written]), !private.of(line));
-                outbox.push_span(run(line, written & kept, AccessKind::Write, site), more);
-                outbox.push(run(line, seen & !written & kept, AccessKind::Read, read_at));
+                let (more, others) = (alike(&rest, [seen, written], shared), !private.of(line));
+                let own = if shared && more == 0 { shared::end(line).0 } else { seen };
+                outbox.push_span(run(line, written & others, AccessKind::Write, site), more);
+                outbox.push(run(line, own & !written & others, AccessKind::Read, read_at));
                 rest.end = line + u64::from(more) + 1;
-                words(SEEN, &rest).fill(0);
-                words(WRITTEN, &rest).fill(0);
+                if more > 0 || !shared {
+                    words(SEEN, &rest).fill(0);
+                    words(WRITTEN, &rest).fill(0);
+                }
                 line = rest.end;
             }
         }
     }
 }
 
-/// How many lines after the first have these words in the tables too.
+/// How many lines after the first have these words in the tables too, if nothing in any of them is kept (which `shared` says may be).
 ///
 /// # Safety
 ///
 /// As for [`words`].
 #[inline]
-unsafe fn alike(lines: &Range<u64>, [seen, written]: [u64; 2]) -> u32 {
+unsafe fn alike(lines: &Range<u64>, [seen, written]: [u64; 2], shared: bool) -> u32 {
+    if lines.end - lines.start == 1 {
+        return 0;
+    }
     // SAFETY: the caller's promise.
-    let words = unsafe { words(SEEN, lines).iter().zip(words(WRITTEN, lines)).skip(1) };
-    words.take_while(|(a, b)| (**a, **b) == (seen, written)).count() as u32
+    unsafe {
+        let lines = lines.start..if shared { lines.start + unkept(lines) } else { lines.end };
+        let words = words(SEEN, &lines).iter().zip(words(WRITTEN, &lines)).skip(1);
+        words.take_while(|(a, b)| (**a, **b) == (seen, written)).count() as u32
+    }
+}
+
+/// How many lines there are before the first in which something is kept.
+///
+/// # Safety
+///
+/// As for [`words`].
+unsafe fn unkept(lines: &Range<u64>) -> u64 {
+    // SAFETY: the caller's promise.
+    let kept = unsafe { words(KEPT, lines) };
+    kept.iter().position(|&kept| kept != 0).unwrap_or(kept.len()) as u64
 }
 
 /// The entries of a log, which is empty then.

@@ -7,6 +7,7 @@
 //!   hook ── new bytes ──► the bytes of one line
 //!                           │ is the line in the log of the strand?
 //!                           ├─ yes ─► set the bits                                        (marks in line do that themselves)
+//!                           ├─ no, but kept ─► nothing                                    (`shared`)
 //!                           ├─ no ──► `enter`: in the log (`log`), then set the bits      (once per line)
 //!                           └─ the log is full, or codes are wanted ─► `slow`: save all registers, `log::record`
 //! ```
@@ -23,7 +24,7 @@
 
 use std::arch::naked_asm;
 
-use crate::layout::{SEEN, SITES, WRITTEN};
+use crate::layout::{KEPT, SEEN, SITES, WRITTEN};
 use crate::log;
 use crate::state::{OWNER, SETTER};
 
@@ -114,7 +115,7 @@ entry_of_bits!(write, write_part);
 ///         rbp  the frame of the code
 /// ```
 macro_rules! part {
-    ($name:ident, $kind:ident, $enter:ident, $table:ident $(, $also:ident)?) => {
+    ($name:ident, $kind:ident, $enter:ident, $table:ident $(, also $also:ident)? $(, unless $kept:ident)?) => {
         #[unsafe(naked)]
         unsafe extern "C" fn $name() {
             naked_asm!(
@@ -137,7 +138,16 @@ macro_rules! part {
                 )?
                 "9:",
                 "ret",
+                // It is not in the log. Somebody else may stand for who reads it.
                 "5:",
+                $(
+                    concat!("movabs rcx, {", stringify!($kept), "}"),
+                    "mov rcx, [rcx + rdi * 8]",
+                    "not rcx",
+                    "test rcx, rdx",
+                    "jz 9b",
+                    "movabs rcx, {table}",
+                )?
                 "call {enter}",
                 "jnc 2b",
                 "6:",
@@ -163,13 +173,14 @@ macro_rules! part {
                 enter = sym $enter,
                 slow = sym slow,
                 $($also = const SEEN,)?
+                $($kept = const KEPT,)?
             )
         }
     };
 }
 
-part!(read_part, READ, enter_read, SEEN);
-part!(write_part, WRITE, enter_write, WRITTEN, seen);
+part!(read_part, READ, enter_read, SEEN, unless kept);
+part!(write_part, WRITE, enter_write, WRITTEN, also seen);
 
 /// A line that is new to the strand: an entry in the log, unless one that the same code made lately can be made to
 /// stand for this line too. See `log`.

@@ -29,6 +29,8 @@ pub struct Options {
     pub stacks: bool,
     /// Tiny tasks are contracted.
     pub tiny: bool,
+    /// Reads for which others stand are not recorded.
+    pub shared_reads: bool,
     pub hygiene: Hygiene,
 }
 
@@ -63,6 +65,7 @@ impl Default for Options {
             exact: false,
             stacks: false,
             tiny: true,
+            shared_reads: true,
             hygiene: Hygiene {
                 heap: true,
                 stacks: true,
@@ -127,6 +130,7 @@ impl Options {
             }
             "stacks" => self.stacks = flag()?,
             "tiny" => self.tiny = flag()?,
+            "shared_reads" => self.shared_reads = flag()?,
             "heap" => hygiene.heap = flag()?,
             "task_stacks" => hygiene.stacks = flag()?,
             "thread_locals" => hygiene.thread_locals = flag()?,
@@ -158,6 +162,7 @@ impl Options {
   exitcode=N       the exit code if there are races (default 66)
   findings=FILE    where to write what was found, for `dagsan report FILE`
   tiny=0           tell the detector of every task by itself, however small, as with sites=exact
+  shared_reads=0   record the reads of every task, also of memory that nobody writes, as with sites=exact
   split=N          cut rayon's parallel iterators into about N pieces, instead of single items
   format=json      JSON instead of text (read by `cargo dagsan`)
   color=WHEN       auto, always or never (read by `cargo dagsan`)

@@ -9,6 +9,7 @@ use dagsan_core::{AccessKind, Bytes, Location};
 use crate::layout;
 use crate::log::{self, table};
 use crate::session;
+use crate::shared::is_kept;
 use crate::start;
 use crate::state::{ACTIVE, EXACT, is_owner};
 
@@ -50,7 +51,7 @@ fn settled(start: usize, len: usize, kind: AccessKind) -> bool {
         // SAFETY: this thread owns the session, and so the tables, which cover all addresses of the program, and is not in it.
         unsafe {
             let known = *layout::mask(table(kind), line);
-            if !known & mask != 0 {
+            if !known & mask != 0 && !(known == 0 && is_kept(line, mask, kind)) {
                 if known == 0 || EXACT.get() {
                     return false;
                 }

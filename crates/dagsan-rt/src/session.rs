@@ -45,6 +45,7 @@ use crate::pass::Unseen;
 use crate::private::Private;
 use crate::promises::Promises;
 use crate::races::Found;
+use crate::shared::{self, Shared};
 use crate::sites::{self, Origin, Sites};
 use crate::state::{OWNER, is_owner};
 use crate::sync::Sync as Synchronisation;
@@ -71,6 +72,8 @@ pub struct Session {
     pub promises: Promises,
     /// What the stream has not heard of yet.
     pub tiny: Tiny,
+    /// What need not be recorded.
+    pub shared: Shared,
     /// The program's thread-local variables, of the thread that owns the session.
     pub thread_locals: Range<usize>,
     /// What these alone lead to.
@@ -144,6 +147,7 @@ pub fn open_scope(frame: usize, scope: Opened) {
             let task = session.told();
             session.event(scope.begin(task));
         }
+        session.shared.open(scope);
         session.tasks.open_scope(scope);
     });
 }
@@ -158,6 +162,7 @@ pub fn close_scope(frame: usize, scope: Opened) {
             let task = session.told();
             session.event(scope.end(task));
         }
+        session.shared.close();
         session.tasks.close_scope();
         if session.tasks.is_main() {
             session.depth -= 1;
@@ -211,6 +216,7 @@ impl Session {
             deadlock: None,
             promises: Promises::default(),
             tiny: Tiny::new(options.tiny && !options.exact),
+            shared: Shared::new(0, shared::Tables, options.shared_reads && !options.exact),
             thread_locals: 0..0,
             owned: Owned::default(),
             active: false,
@@ -292,6 +298,7 @@ impl Session {
             self.stop(&error);
             return;
         }
+        self.shared.event(&event);
         self.set_active();
     }
 
@@ -304,6 +311,7 @@ impl Session {
         let active = !self.stream.quiescent() || self.tiny.is_parallel();
         if self.active && !active {
             self.tiny.forget();
+            self.shared.quiesce(0);
             self.tasks.forget(self.stream.structure().task_count());
             self.sync.forget();
             self.owned.clear();
@@ -320,6 +328,7 @@ impl Session {
             let task = self.told();
             self.event(Event::Sync { task });
         }
+        self.shared.sync();
     }
 
     /// Is the running task in a scope?
@@ -339,6 +348,7 @@ impl Session {
     #[inline]
     pub fn spawn(&mut self, kind: TaskKind, birth: Birth, stack: Stack) -> Handle {
         if let Some(handle) = self.spawn_tiny(kind, birth, stack) {
+            self.shared.spawn(kind, self.tasks.slot());
             return handle;
         }
         let parent = self.told();
@@ -351,7 +361,9 @@ impl Session {
         }
         self.begin_on(stack);
         self.tasks.born(parent, birth);
-        self.tasks.spawn(child, kind, stack)
+        let handle = self.tasks.spawn(child, kind, stack);
+        self.shared.spawn(kind, self.tasks.slot());
+        handle
     }
 
     /// A task begins there, and there is nobody else: words that were there were those of frames that are gone.
@@ -367,10 +379,11 @@ impl Session {
     #[inline]
     pub fn task_end(&mut self) {
         if self.end_tiny() {
-            return;
+            return self.shared.task_end();
         }
         let task = self.told();
         self.end_strand(Event::TaskEnd { task });
+        self.shared.task_end();
         self.sync.task_ended(task);
         let (stack, used) = (self.tasks.stack(), self.tasks.used());
         self.tasks.end();
@@ -405,6 +418,7 @@ impl Session {
         self.tell();
         self.deliver();
         self.tasks.resume(task);
+        self.shared.turn(self.tasks.slot());
         self.give_back_lost();
     }
 
@@ -425,14 +439,17 @@ impl Session {
         let (mut any, mut result) = (false, Ok(()));
         let whole = !stopped && self.stream.in_section(task);
         let private = Private::new(self.tasks.private(), self.thread_locals.clone(), &self.owned);
-        let stream = &mut self.stream;
+        let shares = !self.shared.is_empty();
+        let (stream, shared) = (&mut self.stream, &mut self.shared);
         let mut outbox = Outbox::new(std::mem::take(&mut self.spans), whole, |spans| {
             if !stopped && result.is_ok() {
                 any = true;
                 result = stream.spans(task, spans);
+                // What a section touches is compared with what others do.
+                shared::delivered(shared, spans, !whole, stream.consumer());
             }
         });
-        log::take(&mut self.sites, &mut outbox, &private);
+        log::take(&mut self.sites, &mut outbox, &private, shares);
         self.sync.take(&mut self.sites, &mut outbox, |line| private.of(line));
         self.spans = outbox.close();
         self.tasks.touch(private.touched());
@@ -534,6 +551,7 @@ impl Session {
         self.spans.clear();
         outbox::spans(bytes, AccessKind::Write, site, &mut self.spans);
         let task = self.told();
+        shared::forget_range(&mut self.shared, &(bytes.start() as usize..bytes.end() as usize));
         let result = self.stream.spans(task, &self.spans);
         self.delivered(result);
         self.spans.clear();
@@ -541,6 +559,7 @@ impl Session {
 
     pub fn erase(&mut self, start: usize, size: usize) {
         let Ok(bytes) = Bytes::new(start as u64, size as u64) else { return };
+        shared::forget_range(&mut self.shared, &(start..start + size));
         self.tell();
         if let Err(error) = self.stream.erase(bytes) {
             self.stop(&error);

@@ -17,6 +17,7 @@ use dagsan_core::{Detector, Error, Event, Run, Stream, TaskId, TaskKind};
 use crate::log;
 use crate::private::{Private, within};
 use crate::session::Session;
+use crate::shared;
 use crate::tasks::{Birth, Handle, PENDING, Stack, Tasks};
 
 /// What is remembered of a task until it is told.
@@ -271,6 +272,7 @@ impl Session {
         if !self.took(result) {
             return false;
         }
+        shared::forget_range(&mut self.shared, &used);
         let parent = self.tiny.contraction.running().map_or(self.tiny.bottom, |untold| untold.slot);
         let stack = self.tasks.stack();
         self.tasks.end();

@@ -95,7 +95,13 @@ impl Lists {
     #[inline]
     pub(crate) fn may_conflict(&self, list: List, access: Record) -> bool {
         let node = &self.nodes[list.0 as usize];
-        (access.is_write() || !node.write.is_empty()) && (!access.is_atomic() || node.len & PLAIN != 0)
+        (access.is_write() || self.has_write(list)) && (!access.is_atomic() || node.len & PLAIN != 0)
+    }
+
+    /// Is there a write in it?
+    #[inline]
+    pub(crate) fn has_write(&self, list: List) -> bool {
+        !self.nodes[list.0 as usize].write.is_empty()
     }
 
     /// Those that may conflict with `access`: if it reads, the writes.

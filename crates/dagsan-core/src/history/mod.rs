@@ -220,6 +220,15 @@ impl History {
         split.tidy();
     }
 
+    /// The bytes of a line that were accessed, and have not been written by anybody who is remembered.
+    #[inline]
+    pub(crate) fn unwritten(&self, line: u64) -> u64 {
+        let Some(page) = self.pages.find(line / PAGE_LINES) else { return 0 };
+        let Line { mask, state, more } = self.pages[Place::new(page, line)];
+        let of = |mask, state| if self.transitions.is_unwritten(state) { mask } else { 0 };
+        self.segments.iter(more).fold(of(mask, state), |all, (mask, state)| all | of(mask, state))
+    }
+
     /// The bytes become other memory.
     pub(crate) fn erase(&mut self, bytes: Bytes) {
         if bytes.is_empty() {

@@ -137,6 +137,19 @@ impl Segments {
         &raw const self.chunks[chain.index()]
     }
 
+    /// The segments of a chain.
+    pub(super) fn iter(&self, mut chain: Chain) -> impl Iterator<Item = (u64, StateId)> {
+        let chunks = std::iter::from_fn(move || {
+            let chunk = (chain != Chain::EMPTY).then(|| &self.chunks[chain.index()])?;
+            chain = chunk.next;
+            Some(chunk)
+        });
+        chunks.flat_map(|chunk| {
+            let len = chunk.len as usize;
+            chunk.masks[..len].iter().copied().zip(chunk.states[..len].iter().copied())
+        })
+    }
+
     /// Adds the segments of a chain to `split`.
     #[inline]
     pub(super) fn load(&self, mut chain: Chain, split: &mut Split) {

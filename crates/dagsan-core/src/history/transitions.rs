@@ -124,6 +124,13 @@ impl Transitions {
         to
     }
 
+    /// Is no write remembered in this state?
+    #[inline]
+    pub(super) fn is_unwritten(&self, state: StateId) -> bool {
+        let State { writer, list } = self.states.get(state);
+        writer == Record::NO_WRITE && !self.lists.has_write(list)
+    }
+
     /// May something in the list race with `access`? Most often one look at the list is enough.
     fn may_conflict(&self, list: List, access: Record, judge: &impl Judge) -> bool {
         let common = self.lists.with_common_locks(list);

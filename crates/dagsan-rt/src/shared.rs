@@ -1,0 +1,131 @@
+//! Shared reads: the bytes that the running strand may read without telling anybody (`dagsan_core::shared`).
+//!
+//! ```text
+//!   KEPT      a bit per byte: an ended reader stands for whoever reads it
+//!   SEEN      all ones for a line that is kept as a whole: marks in line find nothing to do
+//!
+//!   read ─► SEEN has the bits? ─ yes ─► on
+//!              └ no ─► miss ─► KEPT has them? ─ yes ─► on
+//!                                  └ no ─► into the log; at the end of the strand, to the detector, and if nobody writes there, kept
+//! ```
+//!
+//! Of a line that is kept in part SEEN has no bits but those of the running strand: marks in line take a line with bits for one that is
+//! in the log.
+
+use std::ops::Range;
+
+use dagsan_core::shared::{Forget, SharedReads};
+use dagsan_core::{AccessKind, Detector, Span};
+
+use crate::layout::{self, KEPT, SEEN, WRITTEN};
+use crate::private::within;
+
+/// A piece of memory with more lines than these is not looked through for bytes that are kept.
+const MANY: u64 = 1 << 14;
+
+/// See the module's documentation. Tasks are named by their places among those that live.
+pub type Shared = SharedReads<u32, Tables>;
+
+/// The tables. Whoever has it runs the tasks and is in the session.
+#[derive(Debug)]
+pub struct Tables;
+
+impl Forget for Tables {
+    fn forget(&mut self, lines: Range<u64>) {
+        for line in lines {
+            forget(line, u64::MAX);
+        }
+    }
+}
+
+/// Bytes of a line are kept no longer.
+#[inline]
+fn forget(line: u64, mask: u64) {
+    // SAFETY: only the thread that runs the tasks writes the tables, which cover all addresses of the program; it is in the session.
+    unsafe {
+        let kept = layout::mask(KEPT, line);
+        if *kept == u64::MAX {
+            // What it was read besides by the running strand, others stand for.
+            *layout::mask(SEEN, line) = *layout::mask(WRITTEN, line);
+        }
+        *kept &= !mask;
+    }
+}
+
+/// What of a line is kept.
+#[inline]
+pub(crate) fn kept(line: u64) -> u64 {
+    // SAFETY: as in `forget`.
+    unsafe { *layout::mask(KEPT, line) }
+}
+
+/// Does somebody stand for who accesses these bytes so?
+#[inline]
+pub(crate) fn is_kept(line: u64, mask: u64, kind: AccessKind) -> bool {
+    kind == AccessKind::Read && !kept(line) & mask == 0
+}
+
+/// Takes the bits of a line out of the table, those of the running strand: it has ended. Returns them, and without what is kept what it has
+/// read. What it has written is kept no longer.
+#[inline]
+pub(crate) fn end(line: u64) -> (u64, u64) {
+    // SAFETY: as in `forget`.
+    unsafe {
+        let [seen, written, kept] = [SEEN, WRITTEN, KEPT].map(|table| layout::mask(table, line));
+        let (bits, own) = (*written, *seen & !(*kept & !*written));
+        if *kept & *written != 0 {
+            *kept &= !*written;
+        }
+        (*seen, *written) = (if *kept == u64::MAX { u64::MAX } else { 0 }, 0);
+        (own, bits)
+    }
+}
+
+/// The detector has taken these accesses of the running strand. What it has read and nobody has written is kept, if it `keeps` any.
+pub(crate) fn delivered(shared: &mut Shared, spans: &[Span], keeps: bool, detector: &Detector) {
+    let keeps = keeps && shared.is_on();
+    for &Span { first, more } in spans {
+        match (first.kind, first.atomic) {
+            (AccessKind::Read, false) if keeps => {
+                for line in first.at.line..=first.at.line + u64::from(more) {
+                    keep(shared, line, first.at.mask & detector.unwritten(line));
+                }
+            }
+            // What is written by other means goes by the tables.
+            (AccessKind::Write, true) if !shared.is_empty() => forget(first.at.line, first.at.mask),
+            _ => {}
+        }
+    }
+}
+
+#[inline]
+fn keep(shared: &mut Shared, line: u64, mask: u64) {
+    if mask == 0 {
+        return;
+    }
+    // SAFETY: as in `forget`.
+    unsafe {
+        let kept = layout::mask(KEPT, line);
+        *kept |= mask;
+        if *kept == u64::MAX {
+            *layout::mask(SEEN, line) = u64::MAX;
+        }
+    }
+    shared.keep(line..line + 1);
+}
+
+/// What is at these addresses is written, or will be other memory.
+pub(crate) fn forget_range(shared: &mut Shared, range: &Range<usize>) {
+    if shared.is_empty() || range.is_empty() {
+        return;
+    }
+    let lines = range.start as u64 >> 6..(range.end as u64).div_ceil(64);
+    if lines.end - lines.start > MANY {
+        return shared.forget_all();
+    }
+    for line in lines {
+        if kept(line) != 0 {
+            forget(line, within(range, line));
+        }
+    }
+}

@@ -36,12 +36,24 @@ use crate::contract::Opened;
 use crate::event::{Event, TaskKind};
 
 /// So many stretches of lines are kept at most: what was written since, or freed, is among them.
-const MOST: usize = 1 << 20;
+const MOST: usize = 1 << 18;
 
 /// Whoever knows which bytes are kept.
 pub trait Forget {
     /// Those of these lines are kept no longer.
     fn forget(&mut self, lines: Range<u64>);
+}
+
+/// Has the last stretch stand for these lines too, if they overlap it or follow.
+#[inline]
+fn lengthen(kept: &mut [Range<u64>], lines: &Range<u64>) -> bool {
+    match kept {
+        [.., last] if (last.start..=last.end).contains(&lines.start) => {
+            last.end = last.end.max(lines.end);
+            true
+        }
+        _ => false,
+    }
 }
 
 /// A task that runs, or waits for the next one.
@@ -101,15 +113,12 @@ impl<T: Copy + PartialEq, B: Forget> SharedReads<T, B> {
     #[inline]
     pub fn keep(&mut self, lines: Range<u64>) {
         let serial = self.running().serial;
-        if let [.., last] = &mut self.kept[serial..]
-            && last.end == lines.start
-        {
-            last.end = lines.end;
+        if lengthen(&mut self.kept[serial..], &lines) {
             return;
         }
         self.kept.push(lines);
         if self.kept.len() > MOST {
-            self.forget_all();
+            self.compact();
         }
     }
 
@@ -220,6 +229,40 @@ impl<T: Copy + PartialEq, B: Forget> SharedReads<T, B> {
         self.kept.drain(..).for_each(|lines| self.bits.forget(lines));
         self.levels.iter_mut().for_each(|level| (level.start, level.serial) = (0, 0));
         self.scopes.iter_mut().for_each(|(_, serial)| *serial = 0);
+    }
+
+    /// Puts stretches together that have one fate. If that does not help, nothing is kept any more.
+    #[cold]
+    fn compact(&mut self) {
+        let of_levels = self.levels.iter().flat_map(|level| [level.start, level.serial]);
+        let of_scopes = self.scopes.iter().map(|&(_, serial)| serial);
+        let mut ends: Vec<usize> = of_levels.chain(of_scopes).chain([self.kept.len()]).collect();
+        ends.sort_unstable();
+        ends.dedup();
+        let (mut from, mut len, mut moved) = (0, 0, Vec::with_capacity(ends.len()));
+        for &end in &ends {
+            self.kept[from..end].sort_unstable_by_key(|lines| lines.start);
+            let start = len;
+            for number in from..end {
+                let lines = self.kept[number].clone();
+                if !lengthen(&mut self.kept[start..len], &lines) {
+                    self.kept[len] = lines;
+                    len += 1;
+                }
+            }
+            moved.push(len);
+            from = end;
+        }
+        self.kept.truncate(len);
+        let now = |end: &mut usize| *end = ends.binary_search(end).map_or(0, |number| moved[number]);
+        for level in &mut self.levels {
+            now(&mut level.start);
+            now(&mut level.serial);
+        }
+        self.scopes.iter_mut().for_each(|(_, serial)| now(serial));
+        if len > MOST / 2 {
+            self.forget_all();
+        }
     }
 
     /// Nor will anything be before the next quiescent point.

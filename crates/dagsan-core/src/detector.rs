@@ -4,7 +4,7 @@
 //! what is remembered of their bytes. A graph engine gets all, and is asked for its races when a scope or the
 //! program ends.
 
-use crate::access::{Run, Span, runs_of};
+use crate::access::{AccessKind, Run, Span, runs_of};
 use crate::analysis::Analysis;
 use crate::bytes::{Bytes, Location};
 use crate::error::Error;
@@ -192,6 +192,20 @@ impl Detector {
             Method::Order(online) => online.history.unwritten(line),
             Method::Graph(_) => 0,
         }
+    }
+
+    /// The bytes of a line that are remembered to have been accessed, and only atomically since the last quiescent point. None if the
+    /// engine has no history.
+    pub fn only_atomic(&self, line: u64) -> u64 {
+        match &self.method {
+            Method::Order(online) => online.history.only_atomic(line),
+            Method::Graph(_) => 0,
+        }
+    }
+
+    /// Is that meeting known, or are there too many?
+    pub fn have_met(&self, first: (SiteId, AccessKind), second: (SiteId, AccessKind)) -> bool {
+        !self.found.meetings.wants(&Meeting { first, second })
     }
 
     /// How many acquires have put something in order that was not, if the engine knows.

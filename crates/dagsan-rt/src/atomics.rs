@@ -16,8 +16,8 @@ macro_rules! done {
     ($address:expr, $bytes:expr, $done:expr, $order:expr) => {
         if ACTIVE.get() && is_owner() {
             let (address, done, order) = ($address as usize, $done, Order::from_abi($order));
-            if !crate::sync::says_nothing(address, $bytes, done, order) {
-                let frame = start::frame();
+            let frame = start::frame();
+            if !crate::sync::says_nothing(address, $bytes, done, order, frame) {
                 session::called(frame, |session| session.atomic(address, $bytes, done, order, frame));
             }
         }
@@ -25,6 +25,11 @@ macro_rules! done {
 }
 
 pub(crate) use done;
+
+/// What a compare-exchange of an order did if it failed. One that would have acquired may be of a lock.
+fn failed(value: u64, order: i32) -> Done {
+    if Order::from_abi(order).acquire { Done::Load { value } } else { Done::Failed { value } }
+}
 
 macro_rules! hooks {
     ($T:ty, $Atomic:ty, $bytes:literal, $load:ident, $store:ident, $exchange:ident, $val:ident, $strong:ident, $weak:ident,
@@ -89,7 +94,7 @@ macro_rules! hooks {
                     old
                 }
                 Err(old) => {
-                    done!(address, $bytes, Done::Load { value: old as u64 }, failure);
+                    done!(address, $bytes, failed(old as u64, order), failure);
                     old
                 }
             }
@@ -116,7 +121,7 @@ macro_rules! hooks {
                 Err(old) => {
                     // SAFETY: the caller's promise.
                     unsafe { expected.write(old) };
-                    done!(address, $bytes, Done::Load { value: old as u64 }, failure);
+                    done!(address, $bytes, failed(old as u64, order), failure);
                     0
                 }
             }

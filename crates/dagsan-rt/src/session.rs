@@ -450,8 +450,9 @@ impl Session {
             }
         });
         log::take(&mut self.sites, &mut outbox, &private, shares);
-        self.sync.take(&mut self.sites, &mut outbox, |line| private.of(line));
+        self.sync.bring(&mut self.sites, &mut outbox, |line| private.of(line));
         self.spans = outbox.close();
+        self.sync.told(&mut self.sites, &mut self.shared, any && !whole, self.stream.consumer());
         self.tasks.touch(private.touched());
         let strand = if any { self.stream.strand(task) } else { None };
         self.sites.journal.end_piece(strand);

@@ -19,6 +19,7 @@ use dagsan_core::{AccessKind, Detector, Span};
 
 use crate::layout::{self, KEPT, SEEN, WRITTEN};
 use crate::private::within;
+use crate::sync::standing;
 
 /// A piece of memory with more lines than these is not looked through for bytes that are kept.
 const MANY: u64 = 1 << 14;
@@ -34,6 +35,7 @@ impl Forget for Tables {
     fn forget(&mut self, lines: Range<u64>) {
         for line in lines {
             forget(line, u64::MAX);
+            standing::forget(line);
         }
     }
 }
@@ -77,6 +79,7 @@ pub(crate) fn end(line: u64) -> (u64, u64) {
             *kept &= !*written;
         }
         (*seen, *written) = (if *kept == u64::MAX { u64::MAX } else { 0 }, 0);
+        standing::forget(line);
         (own, bits)
     }
 }
@@ -94,6 +97,9 @@ pub(crate) fn delivered(shared: &mut Shared, spans: &[Span], keeps: bool, detect
             // What is written by other means goes by the tables.
             (AccessKind::Write, true) if !shared.is_empty() => forget(first.at.line, first.at.mask),
             _ => {}
+        }
+        if !first.atomic && standing::is_any() {
+            (first.at.line..=first.at.line + u64::from(more)).for_each(standing::forget);
         }
     }
 }
@@ -124,6 +130,7 @@ pub(crate) fn forget_range(shared: &mut Shared, range: &Range<usize>) {
         return shared.forget_all();
     }
     for line in lines {
+        standing::forget(line);
         if kept(line) != 0 {
             forget(line, within(range, line));
         }

@@ -44,7 +44,7 @@ impl Use {
     pub fn announced(done: Done) -> Use {
         let announced = IS_USED.get();
         match done {
-            Done::Load { .. } => Use::Value,
+            Done::Load { .. } | Done::Failed { .. } => Use::Value,
             Done::Store { .. } => Use::Sets,
             // Whether it was done is a value too.
             Done::Update { change: Change::CompareExchange, .. } => Use::Value,

@@ -94,8 +94,13 @@ impl Lists {
     /// reads, nor an atomic access at one of atomic accesses; both may be long.
     #[inline]
     pub(crate) fn may_conflict(&self, list: List, access: Record) -> bool {
-        let node = &self.nodes[list.0 as usize];
-        (access.is_write() || self.has_write(list)) && (!access.is_atomic() || node.len & PLAIN != 0)
+        (access.is_write() || self.has_write(list)) && (!access.is_atomic() || !self.is_atomic(list))
+    }
+
+    /// Are all atomic that are in it?
+    #[inline]
+    pub(crate) fn is_atomic(&self, list: List) -> bool {
+        self.nodes[list.0 as usize].len & PLAIN == 0
     }
 
     /// Is there a write in it?

@@ -223,9 +223,20 @@ impl History {
     /// The bytes of a line that were accessed, and have not been written by anybody who is remembered.
     #[inline]
     pub(crate) fn unwritten(&self, line: u64) -> u64 {
+        self.bytes_that(line, |state| self.transitions.is_unwritten(state))
+    }
+
+    /// The bytes of a line that were accessed, and only atomically by all who are remembered.
+    pub(crate) fn only_atomic(&self, line: u64) -> u64 {
+        self.bytes_that(line, |state| self.transitions.is_only_atomic(state))
+    }
+
+    /// The bytes of a line that are in such a state.
+    #[inline]
+    fn bytes_that(&self, line: u64, holds: impl Fn(StateId) -> bool) -> u64 {
         let Some(page) = self.pages.find(line / PAGE_LINES) else { return 0 };
         let Line { mask, state, more } = self.pages[Place::new(page, line)];
-        let of = |mask, state| if self.transitions.is_unwritten(state) { mask } else { 0 };
+        let of = |mask, state| if holds(state) { mask } else { 0 };
         self.segments.iter(more).fold(of(mask, state), |all, (mask, state)| all | of(mask, state))
     }
 

@@ -131,6 +131,12 @@ impl Transitions {
         writer == Record::NO_WRITE && !self.lists.has_write(list)
     }
 
+    /// Are all accesses atomic that are remembered in this state?
+    pub(super) fn is_only_atomic(&self, state: StateId) -> bool {
+        let State { writer, list } = self.states.get(state);
+        writer == Record::NO_WRITE && self.lists.is_atomic(list)
+    }
+
     /// May something in the list race with `access`? Most often one look at the list is enough.
     fn may_conflict(&self, list: List, access: Record, judge: &impl Judge) -> bool {
         let common = self.lists.with_common_locks(list);

@@ -27,6 +27,11 @@ impl Fences {
         loaded
     }
 
+    /// Is there none that matters?
+    pub(super) fn is_empty(&self) -> bool {
+        self.loaded.is_empty() && self.latest.is_empty()
+    }
+
     /// The latest release fence of `task`.
     pub(super) fn latest(&self, task: TaskId) -> Option<SyncId> {
         self.latest.get(&task).copied()
@@ -39,7 +44,7 @@ impl Fences {
 
     /// The task has ended; its latest fence.
     pub(super) fn task_ended(&mut self, task: TaskId) -> Option<SyncId> {
-        if self.loaded.is_empty() && self.latest.is_empty() {
+        if self.is_empty() {
             return None;
         }
         self.loaded.remove(&task);

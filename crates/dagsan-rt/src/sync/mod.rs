@@ -6,6 +6,7 @@
 //!   locks    which operations take a lock, and which give it back
 //!   fences   fences
 //!   lately   relaxed operations that say nothing new
+//!   standing the same, if others have made them
 //!   once     words that code without hooks changes
 //!   workers  locks that are no words
 //! ```
@@ -24,18 +25,21 @@ mod fences;
 mod lately;
 mod locks;
 mod once;
+pub mod standing;
 mod words;
 mod workers;
 
 use std::ops::Range;
 
-use dagsan_core::{AccessKind, Bytes, Event, Location, LockId, LockMode, Run, Span, TaskId};
+use dagsan_core::{AccessKind, Bytes, Detector, Event, Location, LockId, LockMode, Run, Span, TaskId};
 use rustc_hash::FxHashSet;
 
+use crate::log;
 use crate::options::Hygiene;
 use crate::outbox::Outbox;
 use crate::peek::peek;
 use crate::session::Session;
+use crate::shared::Shared;
 use crate::sites::{Origin, Sites};
 use crate::uses::Use;
 use fences::Fences;
@@ -67,6 +71,8 @@ impl Order {
 pub enum Done {
     /// It saw a value.
     Load { value: u64 },
+    /// It was a relaxed compare-exchange, saw another value than was wanted, and wrote none.
+    Failed { value: u64 },
     /// It wrote one.
     Store { new: u64 },
     /// It saw one and wrote another.
@@ -78,23 +84,35 @@ impl Done {
     #[inline]
     fn access(self) -> (AccessKind, u64) {
         match self {
-            Done::Load { value } => (AccessKind::Read, value),
+            Done::Load { value } | Done::Failed { value } => (AccessKind::Read, value),
             Done::Store { new } | Done::Update { new, .. } => (AccessKind::Write, new),
         }
     }
 }
 
-/// Has the running strand done the same to this word before, so that nobody need hear of it? For the thread that runs the tasks.
+/// Has the running strand done the same to this word before, or somebody who stands for it, so that nobody need hear of it? For the thread
+/// that runs the tasks; `frame` is that of the hook.
 #[inline]
-pub fn says_nothing(address: usize, bytes: usize, done: Done, order: Order) -> bool {
+pub fn says_nothing(address: usize, bytes: usize, done: Done, order: Order, frame: usize) -> bool {
     if order != Order::RELAXED {
         return false;
     }
-    let known = lately::knows(address, bytes, done, Use::announced(done));
+    let uses = Use::announced(done);
+    // SAFETY: above the frame pointer of a function is its return address.
+    let code = || log::code(unsafe { *(frame as *const usize).add(1) });
+    let known = lately::knows(address, bytes, done, uses)
+        || standing::is_open_to(done) && standing::knows(address, bytes, done, uses, code());
     if known {
         Use::is_heard();
     }
     known
+}
+
+/// The next operation on any word may say something.
+#[inline]
+fn says_something() {
+    lately::forget();
+    standing::forget_all();
 }
 
 /// An atomic access.
@@ -104,6 +122,15 @@ struct Access {
     bytes: usize,
     kind: AccessKind,
     uses: Use,
+}
+
+/// One that was made.
+#[derive(Debug, Clone, Copy)]
+struct Made {
+    access: Access,
+    origin: Origin,
+    /// May it stand for others?
+    stands: bool,
 }
 
 /// See the module's documentation.
@@ -116,7 +143,7 @@ pub struct Sync {
     watch: Watch,
     seats: Seats,
     /// The atomic accesses of the running strand.
-    accesses: Vec<(Access, Origin)>,
+    accesses: Vec<Made>,
     known: FxHashSet<Access>,
     /// How many acquires of atomics have brought something new.
     acquired: u64,
@@ -160,16 +187,14 @@ impl Sync {
         !self.accesses.is_empty()
     }
 
-    /// Takes the atomic accesses of the running strand to `outbox`, without the bytes that `drop` picks of a line.
-    pub fn take<F: FnMut(&[Span])>(
-        &mut self,
+    /// Brings the atomic accesses of the running strand to `outbox`, without the bytes that `drop` picks of a line.
+    pub fn bring<F: FnMut(&[Span])>(
+        &self,
         sites: &mut Sites,
         outbox: &mut Outbox<F>,
         drop: impl Fn(u64) -> u64,
     ) {
-        self.known.clear();
-        lately::forget();
-        for (access, origin) in self.accesses.drain(..) {
+        for &Made { access, origin, .. } in &self.accesses {
             let Ok(bytes) = Bytes::new(access.address as u64, access.bytes as u64) else { continue };
             let site = sites.number_of_atomic(origin, access.uses);
             for (line, mask) in bytes.lines() {
@@ -179,10 +204,30 @@ impl Sync {
         }
     }
 
+    /// The atomic accesses of the running strand have been told. Those that stand for others are kept, if any are.
+    pub fn told(&mut self, sites: &mut Sites, shared: &mut Shared, keeps: bool, detector: &Detector) {
+        self.known.clear();
+        lately::forget();
+        let keeps = keeps && shared.is_on() && sites.depth().is_none();
+        let quiet = self.watch.is_empty() && self.fences.is_empty();
+        for Made { access, origin, stands } in self.accesses.drain(..) {
+            if !(keeps && quiet && stands) {
+                continue;
+            }
+            let side = (sites.number_of_atomic(origin, access.uses), access.kind);
+            let has_met = access.kind == AccessKind::Read || detector.have_met(side, side);
+            let Location { line, mask } = standing::location(access.address, access.bytes);
+            if has_met && !detector.only_atomic(line) & mask == 0 {
+                standing::remember(&access, origin.code);
+                shared.keep(line..line + 1);
+            }
+        }
+    }
+
     /// All that was precedes all that comes.
     pub fn forget(&mut self) {
         let locks = &self.locks;
-        lately::forget();
+        says_something();
         self.words.quiesce(|address| locks.is_held(address));
         self.fences.quiesce();
         self.watch.clear();
@@ -225,25 +270,28 @@ impl Session {
         let is_new = self.sync.known.insert(access);
         if is_new {
             let origin = self.origin_of_call(frame);
-            self.sync.accesses.push((access, origin));
+            self.sync.accesses.push(Made { access, origin, stands: false });
         }
         let is_locks = self.lock_operation(address, bytes, done, order, task);
         let relaxed = order == Order::RELAXED && !is_locks && self.sync.is_quiet(address, task);
         let word = self.sync.words.entry(address, bytes, value);
-        (word.last, word.seen_by) = (Some(value), matches!(done, Done::Load { .. }).then_some(task));
+        (word.last, word.seen_by) = (Some(value), (kind == AccessKind::Read).then_some(task));
         if relaxed && word.is_quiet() {
             if matches!(done, Done::Update { .. }) {
                 // It will be changed unseen.
                 word.last = None;
             }
+            if is_new && let Some(made) = self.sync.accesses.last_mut() {
+                made.stands = standing::is_open_to(done);
+            }
             return lately::remember(address, bytes, done, uses);
         }
-        lately::forget();
+        says_something();
         if is_locks {
             return;
         }
         match done {
-            Done::Load { .. } => {
+            Done::Load { .. } | Done::Failed { .. } => {
                 if order.acquire && is_new && self.sync.hygiene.once {
                     self.sync.watch.loaded(task, address, bytes, value);
                 }
@@ -324,7 +372,7 @@ impl Session {
             return false;
         }
         let (old, new, change) = match done {
-            Done::Load { .. } => return false,
+            Done::Load { .. } | Done::Failed { .. } => return false,
             Done::Store { new } => (None, new, Change::Exchange),
             Done::Update { old, new, change } => (Some(old), new, change),
         };
@@ -449,7 +497,7 @@ impl Session {
     #[inline]
     pub fn forget_words(&mut self, range: Range<usize>) {
         if self.sync.words.forget(&range) {
-            lately::forget();
+            says_something();
             self.sync.watch.forget(&range);
             for Held { task, lock, .. } in self.sync.locks.forget(&range) {
                 self.lost(task, lock);
@@ -463,7 +511,7 @@ impl Session {
             return;
         }
         let task = self.told();
-        lately::forget();
+        says_something();
         if order.acquire {
             for address in self.sync.fences.take_loaded(task) {
                 self.acquire(address, Order::ACQUIRE, task);

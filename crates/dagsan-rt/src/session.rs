@@ -353,6 +353,7 @@ impl Session {
         }
         let parent = self.told();
         let child = TaskId(self.stream.structure().task_count());
+        self.deliver_before_spawn();
         self.event(Event::Spawn { parent, child, kind });
         if self.tasks.want_collection()
             && let Some(remembered) = self.stream.consumer().remembered_tasks()
@@ -426,12 +427,20 @@ impl Session {
     #[inline]
     pub fn deliver(&mut self) {
         if !log::is_empty() || self.sync.has_accesses() {
-            self.deliver_all();
+            self.deliver_all(true);
+        }
+    }
+
+    /// The same before a spawn: what would be kept would be forgotten at once (`shared`).
+    #[inline]
+    pub fn deliver_before_spawn(&mut self) {
+        if !log::is_empty() || self.sync.has_accesses() {
+            self.deliver_all(false);
         }
     }
 
     #[inline(never)]
-    fn deliver_all(&mut self) {
+    fn deliver_all(&mut self, keeps: bool) {
         if self.strand_was_tiny() {
             return;
         }
@@ -439,20 +448,20 @@ impl Session {
         let (mut any, mut result) = (false, Ok(()));
         let whole = !stopped && self.stream.in_section(task);
         let private = Private::new(self.tasks.private(), self.thread_locals.clone(), &self.owned);
-        let shares = !self.shared.is_empty();
+        // What a section touches is compared with what others do.
+        let (keeps, shares) = (keeps && !whole, !self.shared.is_empty());
         let (stream, shared) = (&mut self.stream, &mut self.shared);
         let mut outbox = Outbox::new(std::mem::take(&mut self.spans), whole, |spans| {
             if !stopped && result.is_ok() {
                 any = true;
                 result = stream.spans(task, spans);
-                // What a section touches is compared with what others do.
-                shared::delivered(shared, spans, !whole, stream.consumer());
+                shared::delivered(shared, spans, keeps, stream.consumer());
             }
         });
         log::take(&mut self.sites, &mut outbox, &private, shares);
         self.sync.bring(&mut self.sites, &mut outbox, |line| private.of(line));
         self.spans = outbox.close();
-        self.sync.told(&mut self.sites, &mut self.shared, any && !whole, self.stream.consumer());
+        self.sync.told(&mut self.sites, &mut self.shared, any && keeps, self.stream.consumer());
         self.tasks.touch(private.touched());
         let strand = if any { self.stream.strand(task) } else { None };
         self.sites.journal.end_piece(strand);

@@ -248,7 +248,7 @@ impl Session {
         if !self.is_short() {
             return None;
         }
-        self.deliver();
+        self.deliver_before_spawn();
         let untold = Untold { slot: self.tasks.next_slot(), birth };
         let result = self.with_contraction(|tiny, telling| tiny.contraction.spawn(kind, untold, telling));
         if !self.took(result) {

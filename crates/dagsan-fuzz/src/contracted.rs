@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use dagsan_core::contract::{Contraction, Expand, Opened, SmallSet, Taken};
 use dagsan_core::{
-    Bytes, Consumer, Dropped, Error, Event, Phase, Run, Step, Strand, Stream, TaskId, TaskKind,
+    Bytes, Consumer, Dropped, Error, Event, LINE_BYTES, Phase, Run, Step, Strand, Stream, TaskId, TaskKind,
 };
 
 /// Contracts what it gets, as the runtime of native programs does, and tells the rest to a stream of its own.
@@ -163,7 +163,9 @@ impl<C: Consumer> Consumer for Contracting<C> {
     }
 
     fn erase(&mut self, bytes: Bytes) -> Result<(), Error> {
-        self.expand()?;
+        if self.contraction.touches(&(bytes.start() / LINE_BYTES..bytes.end().div_ceil(LINE_BYTES))) {
+            self.expand()?;
+        }
         self.told.stream.erase(bytes)
     }
 

@@ -25,6 +25,7 @@ mod counted;
 mod counts;
 mod events;
 mod exit;
+mod fresh;
 mod heap;
 mod holder;
 mod hooks;

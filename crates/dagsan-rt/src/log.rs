@@ -468,6 +468,25 @@ pub(crate) fn take<F: FnMut(&[Span])>(
     }
 }
 
+/// Takes what was recorded of these bytes, of which nothing is kept. Their lines stay in the log.
+pub(crate) fn take_bytes(bytes: Bytes, private: &Private, into: &mut Vec<Span>) {
+    for (line, mask) in bytes.lines() {
+        // SAFETY: as in `record`.
+        let (seen, written) = unsafe { (&mut *layout::mask(SEEN, line), &mut *layout::mask(WRITTEN, line)) };
+        if *seen & mask != 0 {
+            let own = mask & !private.of(line);
+            for (mask, kind) in
+                [(*written & own, AccessKind::Write), (*seen & !*written & own, AccessKind::Read)]
+            {
+                if mask != 0 {
+                    into.push(Span { first: run(line, mask, kind, UNKNOWN), more: 0 });
+                }
+            }
+            (*seen, *written) = (*seen & !mask, *written & !mask);
+        }
+    }
+}
+
 /// How many lines after the first have these words in the tables too, if nothing in any of them is kept (which `shared` says may be).
 ///
 /// # Safety

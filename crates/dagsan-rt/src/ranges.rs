@@ -39,7 +39,7 @@ fn record_strided(start: usize, stride: usize, count: usize, width: usize, kind:
 /// Does the strand know all of these bytes, of which there are some? It does if their lines are in its log, unless each code is wanted:
 /// then their bits are set here.
 #[inline(always)]
-fn settled(start: usize, len: usize, kind: AccessKind) -> bool {
+pub fn settled(start: usize, len: usize, kind: AccessKind) -> bool {
     let last = start.wrapping_add(len - 1);
     let [first_line, last_line] = [start, last].map(|address| (address >> layout::LINE_SHIFT) as u64);
     let mut mask = u64::MAX << (start & 63);
@@ -48,7 +48,7 @@ fn settled(start: usize, len: usize, kind: AccessKind) -> bool {
         if line == last_line {
             mask &= u64::MAX >> (!last & 63);
         }
-        // SAFETY: this thread owns the session, and so the tables, which cover all addresses of the program, and is not in it.
+        // SAFETY: this thread owns the session, and so the tables, which cover all addresses of the program.
         unsafe {
             let known = *layout::mask(table(kind), line);
             if !known & mask != 0 && !(known == 0 && is_kept(line, mask, kind)) {

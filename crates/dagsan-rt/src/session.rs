@@ -35,6 +35,7 @@ use dagsan_core::{
 use dagsan_findings as findings;
 
 use crate::events;
+use crate::fresh::Fresh;
 pub use crate::holder::{Inside, Last, be_patient, last, start, with, with_inside};
 use crate::image::Image;
 use crate::log;
@@ -45,9 +46,10 @@ use crate::pass::Unseen;
 use crate::private::Private;
 use crate::promises::Promises;
 use crate::races::Found;
+use crate::ranges;
 use crate::shared::{self, Shared};
 use crate::sites::{self, Origin, Sites};
-use crate::state::{OWNER, is_owner};
+use crate::state::{EXACT, OWNER, is_owner};
 use crate::sync::Sync as Synchronisation;
 use crate::tasks::{Birth, Handle, Stack, Tasks};
 use crate::threads;
@@ -74,6 +76,8 @@ pub struct Session {
     pub tiny: Tiny,
     /// What need not be recorded.
     pub shared: Shared,
+    /// The blocks that the running strand has allocated.
+    pub fresh: Fresh,
     /// The program's thread-local variables, of the thread that owns the session.
     pub thread_locals: Range<usize>,
     /// What these alone lead to.
@@ -217,6 +221,7 @@ impl Session {
             promises: Promises::default(),
             tiny: Tiny::new(options.tiny && !options.exact),
             shared: Shared::new(0, shared::Tables, options.shared_reads && !options.exact),
+            fresh: Fresh::new(),
             thread_locals: 0..0,
             owned: Owned::default(),
             active: false,
@@ -287,6 +292,7 @@ impl Session {
             return;
         }
         self.deliver();
+        self.fresh.end_strand();
         self.release_changed();
         self.send(event);
     }
@@ -418,6 +424,7 @@ impl Session {
         }
         self.tell();
         self.deliver();
+        self.fresh.end_strand();
         self.tasks.resume(task);
         self.shared.turn(self.tasks.slot());
         self.give_back_lost();
@@ -512,7 +519,14 @@ impl Session {
             return;
         }
         let Ok(bytes) = Bytes::new(start as u64, size as u64) else { return };
-        self.deliver();
+        if self.fresh.take(start) && !to_system && !EXACT.get() {
+            if !self.owned.forget(start) && !ranges::settled(start, size, AccessKind::Write) {
+                let origin = self.origin_of_call(frame);
+                log::record_bytes(self, bytes, AccessKind::Write, origin);
+            }
+            return self.forget_words(start..start.saturating_add(size));
+        }
+        self.deliver_bytes(bytes, frame);
         if self.owned.forget(start) {
             return self.forget_words(start..start.saturating_add(size));
         }
@@ -534,12 +548,35 @@ impl Session {
         self.forget_words(start..start.saturating_add(size));
     }
 
+    /// Hands what the running strand has done so far to these bytes to the detector, which will be other memory soon. The function that was
+    /// called and has this frame stands for all places.
+    fn deliver_bytes(&mut self, bytes: Bytes, frame: usize) {
+        if EXACT.get() || self.sync.has_accesses() {
+            return self.deliver();
+        }
+        shared::forget_range(&mut self.shared, &(bytes.start() as usize..bytes.end() as usize));
+        let private = Private::new(self.tasks.private(), self.thread_locals.clone(), &self.owned);
+        let mut spans = std::mem::take(&mut self.spans);
+        spans.clear();
+        log::take_bytes(bytes, &private, &mut spans);
+        if !spans.is_empty() {
+            let origin = self.origin_of_call(frame);
+            let site = self.sites.number(origin, false);
+            spans.iter_mut().for_each(|span| span.first.site = site);
+            let task = self.told();
+            let result = self.stream.spans(task, &spans);
+            self.delivered(result);
+        }
+        self.spans = spans;
+    }
+
     /// A block comes into being, or the running task has nothing to do with its end: what was done to its addresses was done to
     /// other memory.
     pub fn allocated(&mut self, start: usize, size: usize) {
         self.owned.forget(start);
         if self.active && self.options.hygiene.heap {
             self.erase(start, size);
+            self.fresh.allocated(start);
         }
     }
 
@@ -570,7 +607,7 @@ impl Session {
     pub fn erase(&mut self, start: usize, size: usize) {
         let Ok(bytes) = Bytes::new(start as u64, size as u64) else { return };
         shared::forget_range(&mut self.shared, &(start..start + size));
-        self.tell();
+        self.tell_of(bytes);
         if let Err(error) = self.stream.erase(bytes) {
             self.stop(&error);
         }

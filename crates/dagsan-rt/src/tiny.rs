@@ -12,7 +12,7 @@
 //! The begin and the end of a scope do not end a strand, which is longer than the core's, then.
 
 use dagsan_core::contract::{Contraction, Expand, MOST, Opened, SmallSet, Taken};
-use dagsan_core::{Detector, Error, Event, Run, Stream, TaskId, TaskKind};
+use dagsan_core::{Bytes, Detector, Error, Event, Run, Stream, TaskId, TaskKind};
 
 use crate::log;
 use crate::private::{Private, within};
@@ -132,6 +132,15 @@ impl Session {
         }
     }
 
+    /// Tells the stream of all that is contracted, if any of these bytes may be among it.
+    #[inline]
+    pub fn tell_of(&mut self, bytes: Bytes) {
+        let lines = bytes.start() >> 6..bytes.end().div_ceil(64);
+        if self.tiny.contraction.touches(&lines) {
+            self.tell();
+        }
+    }
+
     fn with_contraction<R>(&mut self, action: impl FnOnce(&mut Tiny, &mut Telling) -> R) -> R {
         let Session { tiny, stream, tasks, .. } = self;
         if !tiny.contraction.is_pending() {
@@ -206,6 +215,7 @@ impl Session {
     fn end_if_joining(&mut self) {
         if self.tiny.contraction.joins() {
             self.deliver();
+            self.fresh.end_strand();
             self.tasks.mark();
         }
     }
@@ -249,6 +259,7 @@ impl Session {
             return None;
         }
         self.deliver_before_spawn();
+        self.fresh.end_strand();
         let untold = Untold { slot: self.tasks.next_slot(), birth };
         let result = self.with_contraction(|tiny, telling| tiny.contraction.spawn(kind, untold, telling));
         if !self.took(result) {
@@ -266,6 +277,7 @@ impl Session {
             return false;
         }
         self.deliver();
+        self.fresh.end_strand();
         let used = if self.options.hygiene.stacks { self.tasks.used() } else { 0..0 };
         let gone = |line| within(&used, line);
         let result = self.with_contraction(|tiny, telling| tiny.contraction.task_end(gone, telling));

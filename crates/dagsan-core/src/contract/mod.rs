@@ -27,7 +27,7 @@
 //! also parallel to the second.
 //!
 //! **What it does not take**: anything but fork-join. A task that goes on elsewhere or waits, futures, promises, locks, atomics,
-//! detached tasks, memory that becomes other memory: the front end expands, and tells them to the stream itself. So it does for strands with
+//! detached tasks, memory that becomes other memory and is [touched](Contraction::touches): the front end expands, and tells them to the stream itself. So it does for strands with
 //! many lines: they are worth a strand.
 //!
 //! Which of the contracted tasks made an access is lost, and of the codes that touched a line all but the first. A front end
@@ -36,6 +36,8 @@
 mod set;
 
 pub use set::{MOST, SmallSet, Touched};
+
+use std::ops::Range;
 
 use crate::error::Error;
 use crate::event::{Event, TaskKind};
@@ -205,6 +207,12 @@ impl<T: Copy> Contraction<T> {
     #[inline]
     pub fn running(&self) -> Option<&T> {
         self.levels[..=self.top].iter().rev().find_map(|level| level.tag.as_ref())
+    }
+
+    /// Has anything that is pending to do with these lines?
+    pub fn touches(&self, lines: &Range<u64>) -> bool {
+        let sets = self.levels[..=self.top].iter().flat_map(|level| [&level.serial, &level.parallel]);
+        self.is_pending() && sets.into_iter().any(|set| set.touches(lines))
     }
 
     /// Nobody can race with what is pending: it is forgotten, all but the scopes that are open.

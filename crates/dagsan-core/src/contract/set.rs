@@ -2,6 +2,8 @@
 //!
 //! Sets of tiny tasks have a handful of lines, so a search looks at all of them, in an array of their own.
 
+use std::ops::Range;
+
 use crate::access::{AccessKind, Run};
 use crate::bytes::Location;
 use crate::ids::SiteId;
@@ -85,6 +87,12 @@ impl SmallSet {
     #[inline]
     fn find(&self, line: u64) -> Option<usize> {
         self.lines[..self.len].iter().rposition(|&known| known == line)
+    }
+
+    /// Is one of these lines among its lines?
+    #[inline]
+    pub(super) fn touches(&self, lines: &Range<u64>) -> bool {
+        self.lines[..self.len].iter().any(|line| lines.contains(line))
     }
 
     /// Adds what was done to a line, unless there is no room.

@@ -126,8 +126,10 @@ impl Writer {
                 self.line(&format!("let to = {to}; *to = *{from};"));
                 self.line(&format!("{sum} = {sum}.wrapping_add(fold(*to));"));
             }
+            // What is swapped twice is as it was: without the black box, the compiler leaves out both.
             Stmt::Swap { a, b } => {
-                self.line(&format!("std::ptr::swap({}, {});", self.pointer(a), self.pointer(b)));
+                let (a, b) = (self.pointer(a), self.pointer(b));
+                self.line(&format!("let x = ({a}, {b}); std::ptr::swap(x.0, x.1); std::hint::black_box(x);"));
             }
             Stmt::Bulk { what, to, from, ty, length } => {
                 let length =
@@ -207,13 +209,13 @@ impl Writer {
             Bulk::Move => format!("copy({from}.cast::<{ty}>(), {to}.cast::<{ty}>(), {length});"),
             Bulk::Set => format!("write_bytes({to}.cast::<{ty}>(), 0x5a, {length});"),
             Bulk::Fill => format!("{slice}.fill(make({hash}));"),
-            Bulk::Reverse => format!("{slice}.reverse();"),
+            Bulk::Reverse => format!("{{ let x = {slice}; x.reverse(); std::hint::black_box(x); }}"),
             Bulk::Within => {
                 format!("{{ let x = {slice}; let l = x.len(); x.copy_within(..l / 2, l / 4); }}")
             }
             Bulk::Swap => {
                 format!(
-                    "std::ptr::swap_nonoverlapping({to}.cast::<{ty}>(), {from}.cast::<{ty}>(), {length});"
+                    "{{ let x = ({to}.cast::<{ty}>(), {from}.cast::<{ty}>()); std::ptr::swap_nonoverlapping(x.0, x.1, {length}); std::hint::black_box(x); }}"
                 )
             }
             Bulk::Equal => {
@@ -226,7 +228,9 @@ impl Writer {
                     "{{ let l = {length}; {hash} = mix({hash}, (*slice::<{ty}>({to}, l)).cmp(slice::<{ty}>({from}, l)) as i8 as u64); }}"
                 )
             }
-            Bulk::SwapElements => format!("{{ let x = {slice}; let l = x.len(); x.swap(0, l / 2); }}"),
+            Bulk::SwapElements => {
+                format!("{{ let x = {slice}; let l = x.len(); x.swap(0, l / 2); std::hint::black_box(x); }}")
+            }
             Bulk::SumInlined => added(format!("sum_inlined::<{ty}>({to}, {length})")),
             Bulk::SumCalled => added(format!("sum_called::<{ty}>({to}, {length})")),
             Bulk::SumRecursive => added(format!("sum_recursive::<{ty}>({to}, {length})")),

@@ -5,7 +5,7 @@
 //! `calloc` are writes of the task that asked for them, and so is what `realloc` and `mremap` copy, whether they move it
 //! or not; the old block is freed. What fails has not happened. A large block may go back to the system when it is freed, and
 //! come back without our knowing: it is other memory from then on, and what tasks do to it later is not seen.
-//! Blocks are remembered with the call stack that allocated them, for the report.
+//! Blocks are remembered with the call stack that allocated them, for the report (`blocks`).
 //!
 //! What the runtime itself allocates comes here too, and passes through: see [`Inside`]. At the end of a program that is
 //! cut off, it comes from [`reserve`].
@@ -13,13 +13,12 @@
 //! It cannot see what other allocators do with memory that they got in large pieces, nor a mapping that is put over another
 //! (`MAP_FIXED`).
 
-use std::collections::{BTreeMap, VecDeque};
 use std::ffi::{c_int, c_void};
-use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use dagsan_findings::Memory;
 
+use crate::blocks::{Block, Blocks, FRAMES, Living};
 use crate::events;
 use crate::reserve;
 use crate::session::{self, Inside};
@@ -27,25 +26,6 @@ use crate::sites;
 use crate::start;
 use crate::state::{ACTIVE, is_owner};
 use crate::threads;
-
-/// How many frames of an allocation are kept: enough to get out of the standard library.
-const FRAMES: usize = 12;
-
-/// A block of the heap.
-#[derive(Debug, Clone, Copy)]
-pub struct Block {
-    pub start: usize,
-    pub size: usize,
-    frames: [usize; FRAMES],
-}
-
-impl Block {
-    /// The call stack that allocated it.
-    pub fn frames(&self) -> &[usize] {
-        let count = self.frames.iter().position(|&frame| frame == 0).unwrap_or(FRAMES);
-        &self.frames[..count]
-    }
-}
 
 /// The memory of a race.
 #[derive(Debug, Clone)]
@@ -59,47 +39,7 @@ pub enum Where {
 /// Blocks of at least this size may be mappings of their own: the C library's threshold to begin with.
 const LARGE: usize = 128 << 10;
 
-/// So many freed blocks are remembered.
-const FREED: usize = 1024;
-
-/// Blocks, by address.
-#[derive(Debug)]
-pub struct Living(BTreeMap<usize, Block>);
-
-impl Living {
-    const NONE: Living = Living(BTreeMap::new());
-
-    /// The block that the address is in; of one without bytes, its start is taken for one.
-    fn block(&self, address: usize) -> Option<&Block> {
-        let (_, block) = self.0.range(..=address).next_back()?;
-        (address - block.start < block.size.max(1)).then_some(block)
-    }
-
-    /// The memory of the block that the address is in.
-    pub fn at(&self, address: usize) -> Option<Range<usize>> {
-        let Block { start, size, .. } = *self.block(address)?;
-        Some(start..start + size).filter(|block| block.contains(&address))
-    }
-}
-
-#[derive(Debug)]
-struct Blocks {
-    living: Living,
-    /// Those freed lately, the last one last.
-    freed: VecDeque<Block>,
-}
-
-impl Blocks {
-    /// Keeps a freed block in mind for a while.
-    fn remember(&mut self, block: Option<Block>) {
-        if self.freed.len() == FREED {
-            self.freed.pop_front();
-        }
-        self.freed.extend(block);
-    }
-}
-
-static BLOCKS: Mutex<Blocks> = Mutex::new(Blocks { living: Living::NONE, freed: VecDeque::new() });
+static BLOCKS: Mutex<Blocks> = Mutex::new(Blocks::NONE);
 
 /// The list. None if it is not to be had: a thread that reports why the program is cut off waits only so long for
 /// others, who may wait for what it holds itself.
@@ -112,9 +52,7 @@ fn blocks() -> Option<MutexGuard<'static, Blocks>> {
 
 /// The living block that the address is in, or the one that was the last to be freed.
 pub fn block_of(address: usize) -> Option<Block> {
-    let blocks = blocks()?;
-    let inside = |block: &&Block| (block.start..block.start + block.size.max(1)).contains(&address);
-    blocks.living.block(address).or_else(|| blocks.freed.iter().rev().find(inside)).copied()
+    blocks()?.of(address)
 }
 
 /// Does something with the living blocks, or with none if the list is not to be had. None of them can be freed meanwhile:
@@ -137,22 +75,22 @@ fn allocated(start: *mut c_void, size: usize, filled: usize) -> *mut c_void {
     {
         let frame = start::frame();
         let start = start as usize;
-        let mut block = Block { start, size, frames: [0; FRAMES] };
+        let mut frames = [0; FRAMES];
         let known = session::with_inside(&inside, |session| {
             let stack = session.tasks.stack();
-            sites::walk(frame, stack.low, stack.high, &mut block.frames);
+            let count = sites::walk(frame, stack.low, stack.high, &mut frames);
             // SAFETY: the allocator has just returned it.
             session.allocated(start, unsafe { malloc_usable_size(start as *mut c_void) });
             if filled > 0 && !events::keeps_books() {
-                session.filled(start, filled, block.frames());
+                session.filled(start, filled, &frames[..count]);
             }
         });
         if known.is_none() {
             let stack = threads::stack();
-            sites::walk(frame, stack.low, stack.high, &mut block.frames);
+            sites::walk(frame, stack.low, stack.high, &mut frames);
         }
         if let Some(mut blocks) = blocks() {
-            blocks.living.0.insert(start, block);
+            blocks.insert(start, size, frames);
         }
     }
     start
@@ -183,7 +121,7 @@ fn freed(start: *mut c_void) {
         tell_free(start as usize, size, frame);
     }
     change(|blocks| {
-        let block = blocks.living.0.remove(&(start as usize));
+        let block = blocks.living.remove(start as usize);
         blocks.remember(block);
     });
 }
@@ -226,7 +164,7 @@ unsafe fn resized(old: *mut c_void, size: usize) -> *mut c_void {
             return failed(size);
         }
         // As long as the old block is there, it can be asked whose it is.
-        let filled = change(|blocks| blocks.living.0.get(&(old as usize)).map(|block| block.size)).flatten();
+        let filled = change(|blocks| blocks.living.size_of(old as usize)).flatten();
         freed(old);
         // SAFETY: both have so many bytes, and the new one is nobody else's; the old one is not used any more.
         unsafe {
@@ -236,12 +174,12 @@ unsafe fn resized(old: *mut c_void, size: usize) -> *mut c_void {
         return allocated(new, size, filled.unwrap_or(had).min(size));
     }
     // When it is freed, another thread may get its address at once.
-    let block = change(|blocks| blocks.living.0.remove(&(old as usize))).flatten();
+    let block = change(|blocks| blocks.living.remove(old as usize)).flatten();
     // SAFETY: the caller's promise.
     let new = unsafe { __libc_realloc(old, size) };
     if new.is_null() && size != 0 {
         // It is where it was.
-        change(|blocks| blocks.living.0.extend(block.map(|block| (block.start, block))));
+        change(|blocks| block.into_iter().for_each(|block| blocks.living.insert(block)));
         return failed(size);
     }
     // Before the free is told: if it races, the block is asked for.
@@ -443,21 +381,4 @@ pub unsafe extern "C" fn mremap(
         });
     }
     new
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_address_is_in_one_block_at_most() {
-        let block = |start, size| (start, Block { start, size, frames: [0; FRAMES] });
-        let living = Living(BTreeMap::from([block(64, 16), block(80, 0), block(96, 8)]));
-        let starts = |address| living.block(address).map(|block| block.start);
-        assert_eq!(
-            [63, 64, 79, 80, 81, 95, 103, 104].map(starts),
-            [None, Some(64), Some(64), Some(80), None, None, Some(96), None]
-        );
-        assert_eq!((living.at(70), living.at(80), living.at(200)), (Some(64..80), None, None));
-    }
 }

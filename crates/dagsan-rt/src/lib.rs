@@ -21,6 +21,7 @@
 compile_error!("dagsan-rt is for x86_64-unknown-linux-gnu");
 
 mod atomics;
+mod blocks;
 mod counted;
 mod counts;
 mod events;

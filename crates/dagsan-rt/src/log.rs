@@ -361,6 +361,12 @@ pub(crate) fn is_empty() -> bool {
     unsafe { (*Log::of(AccessKind::Read)).is_empty() && (*Log::of(AccessKind::Write)).is_empty() }
 }
 
+/// Has the running strand touched the line?
+pub(crate) fn has(line: u64) -> bool {
+    // SAFETY: as in `record`.
+    unsafe { *layout::mask(SEEN, line) != 0 }
+}
+
 /// Are there so few lines that a set of a tiny task has room for them?
 pub(crate) fn is_small() -> bool {
     const ENTRIES: usize = MOST / 4;

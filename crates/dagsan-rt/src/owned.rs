@@ -26,6 +26,7 @@ use dagsan_core::{Location, Race, SiteId};
 use rustc_hash::FxHashSet;
 
 use crate::heap;
+use crate::log;
 use crate::private::within;
 use crate::races;
 use crate::reach;
@@ -187,7 +188,11 @@ impl Session {
     }
 
     fn leads_from_variables_only(&mut self, block: usize) -> bool {
-        let touched = |line: &usize| self.tasks.has_touched(*line as u64 >> 6);
+        // The running strand may not have been delivered.
+        let touched = |line: &usize| {
+            let line = *line as u64 >> 6;
+            self.tasks.has_touched(line) || log::has(line)
+        };
         let lines = (self.thread_locals.start & !63..self.thread_locals.end).step_by(64).filter(touched);
         let variables: Vec<Range<usize>> = lines
             .map(|line| line.max(self.thread_locals.start)..(line + 64).min(self.thread_locals.end))

@@ -45,6 +45,7 @@ mod once;
 mod order;
 mod places;
 mod ranges;
+mod readers;
 mod schedules;
 mod shared;
 mod sizes;
@@ -57,7 +58,7 @@ mod vectors;
 type Point = (&'static str, fn());
 
 /// Those with their expectations above them.
-const POINTS: [&[Point]; 20] = [
+const POINTS: [&[Point]; 21] = [
     accesses::POINTS,
     allocator::POINTS,
     atomics::POINTS,
@@ -72,6 +73,7 @@ const POINTS: [&[Point]; 20] = [
     order::POINTS,
     places::POINTS,
     ranges::POINTS,
+    readers::POINTS,
     schedules::POINTS,
     sizes::POINTS,
     stacks::POINTS,

@@ -176,9 +176,9 @@ pub fn make(number: u64, size: usize) -> Vec<u8> {
     words.flat_map(u64::to_le_bytes).take(size).collect()
 }
 
-/// The hash, after a value.
+/// The hash, after a value. Were it not turned before, one that was made of the hash would cancel it.
 pub fn mix(hash: u64, value: u64) -> u64 {
-    (hash ^ value).wrapping_mul(STEP).rotate_left(23)
+    (hash.rotate_left(11) ^ value).wrapping_mul(STEP).rotate_left(23)
 }
 
 /// A number that is to be written.

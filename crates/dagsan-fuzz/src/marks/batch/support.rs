@@ -199,7 +199,7 @@ const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 #[inline(always)]
 pub fn mix(hash: u64, value: u64) -> u64 {
-    (hash ^ value).wrapping_mul(STEP).rotate_left(23)
+    (hash.rotate_left(11) ^ value).wrapping_mul(STEP).rotate_left(23)
 }
 
 #[inline(always)]

@@ -13,9 +13,9 @@
 //! ```
 //!
 //! **Why that is right.** Let `r` have read a byte that nothing has written, and let `s` read it later, in a depth-first run with no
-//! exit since `r` (see `stand_in`). If `r` is left out of nobody's future that `s` is in, whatever races with `s` races with `r`: it must
-//! hold, for all `u` still to come, that `u` follows `s` if it follows `r`. In the words of SP-bags: `r` is in the S-bag of a task `X` that
-//! has not ended, or in the P-bag of a scope that is open.
+//! exit since `r` (see `stand_in`). `r` stands for `s` if whatever still comes and is parallel to `s` is parallel to `r`: if every `u` that
+//! follows `r` follows `s`, too. In the words of SP-bags, `r` is in the S-bag of a task `X` that has not ended, or in the P-bag of a scope that
+//! is open.
 //! - *P-bag*: what follows `r` comes after the end of the scope, and so after `s`.
 //! - *S-bag of the task of `s`*: whatever comes later is in the same order to all of this bag.
 //! - *S-bag of an ancestor of `s`*: `X` goes on beside `s` and follows `r`. Here `r` does not stand for `s`.
@@ -36,7 +36,7 @@ use crate::contract::Opened;
 use crate::event::{Event, TaskKind};
 
 /// So many stretches of lines are kept at most: what was written since, or freed, is among them.
-const MOST: usize = 1 << 18;
+pub const ROOM: usize = 1 << 18;
 
 /// Whoever knows which bytes are kept.
 pub trait Forget {
@@ -80,16 +80,17 @@ pub struct SharedReads<T, B> {
     scopes: Vec<(Opened, usize)>,
     /// Which kind of tasks there was since the last quiescent point.
     kind: Option<TaskKind>,
-    ever: bool,
+    /// So many stretches are kept at most.
+    room: usize,
     /// Can anything be kept before the next quiescent point?
     on: bool,
 }
 
 impl<T: Copy + PartialEq, B: Forget> SharedReads<T, B> {
-    /// `main` runs. If `ever` is not set, nothing will be kept.
-    pub fn new(main: T, bits: B, ever: bool) -> SharedReads<T, B> {
+    /// `main` runs. At most so many stretches of lines will be kept, [`ROOM`] or fewer; none if that is 0.
+    pub fn new(main: T, bits: B, room: usize) -> SharedReads<T, B> {
         let levels = vec![Level { task: main, start: 0, serial: 0, scopes: 0 }];
-        SharedReads { bits, kept: Vec::new(), levels, scopes: Vec::new(), kind: None, ever, on: ever }
+        SharedReads { bits, kept: Vec::new(), levels, scopes: Vec::new(), kind: None, room, on: room > 0 }
     }
 
     /// May the running strand keep what it has read? It may not in a section.
@@ -117,7 +118,7 @@ impl<T: Copy + PartialEq, B: Forget> SharedReads<T, B> {
             return;
         }
         self.kept.push(lines);
-        if self.kept.len() > MOST {
+        if self.kept.len() > self.room {
             self.compact();
         }
     }
@@ -144,9 +145,8 @@ impl<T: Copy + PartialEq, B: Forget> SharedReads<T, B> {
         if !self.on {
             return;
         }
-        let Some(ended) = self.levels.pop().filter(|_| !self.levels.is_empty()) else {
-            return self.stop();
-        };
+        let [_, .., ended] = self.levels[..] else { return self.stop() };
+        self.levels.pop();
         self.scopes.truncate(ended.scopes);
         let parallel = self.kept.len();
         self.running().serial = parallel;
@@ -221,7 +221,7 @@ impl<T: Copy + PartialEq, B: Forget> SharedReads<T, B> {
         }
         self.levels.truncate(1);
         *self.running() = Level { task: main, start: 0, serial: 0, scopes: 0 };
-        (self.kind, self.on) = (None, self.ever);
+        (self.kind, self.on) = (None, self.room > 0);
     }
 
     /// Nothing is kept any more.
@@ -260,7 +260,7 @@ impl<T: Copy + PartialEq, B: Forget> SharedReads<T, B> {
             now(&mut level.serial);
         }
         self.scopes.iter_mut().for_each(|(_, serial)| now(serial));
-        if len > MOST / 2 {
+        if len > self.room / 2 {
             self.forget_all();
         }
     }

@@ -281,16 +281,17 @@ fn judge_contracted(
     }
 }
 
-/// Without the reads for which others stand, the same run has the same races; sections of locks that depend on each other come in the order
+/// Without the reads for which others stand, the same run has the same races, whatever the room for what is kept; sections of locks that depend on each other come in the order
 /// of the run, if there are any.
 fn judge_shared(program: &Program, schedule: Schedule) -> Result<(), Disagreement> {
+    let room = 1 + program.walk().count() % MOST;
     let options = Options { recent: RECENT, ..Options::default() };
     let detector = || Detector::with_limit(order::default_engine(), options, usize::MAX);
     let bytes = |races: &[Race]| -> BTreeSet<u64> {
         races.iter().flat_map(|race| race.location.addresses()).collect()
     };
     let mut all = Stream::with_recent(detector(), RECENT);
-    let mut less = Stream::with_recent(Sharing::new(detector()), RECENT);
+    let mut less = Stream::with_recent(Sharing::new(detector(), room), RECENT);
     all.order_sections();
     less.order_sections();
     run_in(program, schedule, &mut all).map_err(ill_formed)?;

@@ -37,8 +37,9 @@ impl Kept {
 }
 
 impl Sharing {
-    pub(crate) fn new(detector: Detector) -> Sharing {
-        let shared = SharedReads::new(TaskId::MAIN, Kept::default(), true);
+    /// Keeps at most so many stretches of lines.
+    pub(crate) fn new(detector: Detector, room: usize) -> Sharing {
+        let shared = SharedReads::new(TaskId::MAIN, Kept::default(), room);
         Sharing { shared, detector }
     }
 

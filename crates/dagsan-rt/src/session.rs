@@ -107,6 +107,9 @@ pub fn called<R>(frame: usize, action: impl FnOnce(&mut Session) -> R) -> Option
     })
 }
 
+/// A block of more bytes is large.
+const LARGE: u64 = 1 << 16;
+
 /// So many bytes that go back to the system are looked at together.
 const PIECE: usize = 16 << 20;
 
@@ -220,7 +223,7 @@ impl Session {
             deadlock: None,
             promises: Promises::default(),
             tiny: Tiny::new(options.tiny && !options.exact),
-            shared: Shared::new(0, shared::Tables, options.shared_reads && !options.exact),
+            shared: shared::new(options.shared_reads && !options.exact),
             fresh: Fresh::new(),
             thread_locals: 0..0,
             owned: Owned::default(),
@@ -551,7 +554,8 @@ impl Session {
     /// Hands what the running strand has done so far to these bytes to the detector, which will be other memory soon. The function that was
     /// called and has this frame stands for all places.
     fn deliver_bytes(&mut self, bytes: Bytes, frame: usize) {
-        if EXACT.get() || self.sync.has_accesses() {
+        // To look at every line of a large block would take longer.
+        if EXACT.get() || self.sync.has_accesses() || bytes.len() > LARGE {
             return self.deliver();
         }
         shared::forget_range(&mut self.shared, &(bytes.start() as usize..bytes.end() as usize));

@@ -14,7 +14,7 @@
 
 use std::ops::Range;
 
-use dagsan_core::shared::{Forget, SharedReads};
+use dagsan_core::shared::{Forget, ROOM, SharedReads};
 use dagsan_core::{AccessKind, Detector, Span};
 
 use crate::layout::{self, KEPT, SEEN, WRITTEN};
@@ -26,6 +26,11 @@ const MANY: u64 = 1 << 14;
 
 /// See the module's documentation. Tasks are named by their places among those that live.
 pub type Shared = SharedReads<u32, Tables>;
+
+/// The main task runs, and nothing is kept; nor will be, if it is not `on`.
+pub fn new(on: bool) -> Shared {
+    Shared::new(0, Tables, if on { ROOM } else { 0 })
+}
 
 /// The tables. Whoever has it runs the tasks and is in the session.
 #[derive(Debug)]

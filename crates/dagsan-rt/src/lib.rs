@@ -34,6 +34,7 @@ mod image;
 mod journal;
 mod layout;
 mod log;
+mod memory;
 mod miss;
 #[cfg(feature = "pass")]
 mod miss_range;

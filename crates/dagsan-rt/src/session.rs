@@ -29,9 +29,7 @@ use std::ops::Range;
 use std::time::Instant;
 
 use dagsan_core::contract::Opened;
-use dagsan_core::{
-    AccessKind, Allocator, Bytes, Construct, Detector, Error, Event, SiteId, Span, Stream, TaskId, TaskKind,
-};
+use dagsan_core::{Construct, Detector, Error, Event, Span, Stream, TaskId, TaskKind};
 use dagsan_findings as findings;
 
 use crate::events;
@@ -40,16 +38,15 @@ pub use crate::holder::{Inside, Last, be_patient, last, start, with, with_inside
 use crate::image::Image;
 use crate::log;
 use crate::options::Options;
-use crate::outbox::{self, Outbox};
+use crate::outbox::Outbox;
 use crate::owned::Owned;
 use crate::pass::Unseen;
 use crate::private::Private;
 use crate::promises::Promises;
 use crate::races::Found;
-use crate::ranges;
 use crate::shared::{self, Shared};
 use crate::sites::{self, Origin, Sites};
-use crate::state::{EXACT, OWNER, is_owner};
+use crate::state::{OWNER, is_owner};
 use crate::sync::Sync as Synchronisation;
 use crate::tasks::{Birth, Handle, Stack, Tasks};
 use crate::threads;
@@ -90,7 +87,8 @@ pub struct Session {
     kept: bool,
     /// The call stack of the first of these.
     call: Option<u32>,
-    spans: Vec<Span>,
+    /// Room for spans on their way to the detector.
+    pub spans: Vec<Span>,
     /// Deliveries since memory was last looked at.
     deliveries: u32,
 }
@@ -106,12 +104,6 @@ pub fn called<R>(frame: usize, action: impl FnOnce(&mut Session) -> R) -> Option
         result
     })
 }
-
-/// A block of more bytes is large.
-const LARGE: u64 = 1 << 16;
-
-/// So many bytes that go back to the system are looked at together.
-const PIECE: usize = 16 << 20;
 
 /// The return address, and the frame pointer of the caller.
 const RETURN: usize = 16;
@@ -512,108 +504,6 @@ impl Session {
                 );
                 self.give_up(findings::End::CutShort(text));
             }
-        }
-    }
-
-    /// The running task frees a block, from the frame at `frame`: a write to all of it. When its addresses are used
-    /// again they are other memory; if the block goes back to the system, nobody will tell when.
-    pub fn free(&mut self, start: usize, size: usize, to_system: bool, frame: usize) {
-        if self.stopped.is_some() || size == 0 || !self.options.hygiene.heap {
-            return;
-        }
-        let Ok(bytes) = Bytes::new(start as u64, size as u64) else { return };
-        if self.fresh.take(start) && !to_system && !EXACT.get() {
-            if !self.owned.forget(start) && !ranges::settled(start, size, AccessKind::Write) {
-                let origin = self.origin_of_call(frame);
-                log::record_bytes(self, bytes, AccessKind::Write, origin);
-            }
-            return self.forget_words(start..start.saturating_add(size));
-        }
-        self.deliver_bytes(bytes, frame);
-        if self.owned.forget(start) {
-            return self.forget_words(start..start.saturating_add(size));
-        }
-        let stack = self.stack_of_call(frame);
-        let site = self.sites.number(Origin::free(stack), false);
-        self.stream.consumer_mut().is_allocators(site, Allocator::Frees);
-        if to_system {
-            // Piece by piece: of a large mapping most may never have been touched, and nothing remains to be remembered.
-            for at in (0..size).step_by(PIECE) {
-                let (start, size) = (start + at, PIECE.min(size - at));
-                if let Ok(bytes) = Bytes::new(start as u64, size as u64) {
-                    self.write(bytes, site);
-                }
-                self.erase(start, size);
-            }
-        } else {
-            self.write(bytes, site);
-        }
-        self.forget_words(start..start.saturating_add(size));
-    }
-
-    /// Hands what the running strand has done so far to these bytes to the detector, which will be other memory soon. The function that was
-    /// called and has this frame stands for all places.
-    fn deliver_bytes(&mut self, bytes: Bytes, frame: usize) {
-        // To look at every line of a large block would take longer.
-        if EXACT.get() || self.sync.has_accesses() || bytes.len() > LARGE {
-            return self.deliver();
-        }
-        shared::forget_range(&mut self.shared, &(bytes.start() as usize..bytes.end() as usize));
-        let private = Private::new(self.tasks.private(), self.thread_locals.clone(), &self.owned);
-        let mut spans = std::mem::take(&mut self.spans);
-        spans.clear();
-        log::take_bytes(bytes, &private, &mut spans);
-        if !spans.is_empty() {
-            let origin = self.origin_of_call(frame);
-            let site = self.sites.number(origin, false);
-            spans.iter_mut().for_each(|span| span.first.site = site);
-            let task = self.told();
-            let result = self.stream.spans(task, &spans);
-            self.delivered(result);
-        }
-        self.spans = spans;
-    }
-
-    /// A block comes into being, or the running task has nothing to do with its end: what was done to its addresses was done to
-    /// other memory.
-    pub fn allocated(&mut self, start: usize, size: usize) {
-        self.owned.forget(start);
-        if self.active && self.options.hygiene.heap {
-            self.erase(start, size);
-            self.fresh.allocated(start);
-        }
-    }
-
-    /// The allocator, or the system, has written a new block for the running task: zeroes, or what another block held.
-    /// `frames` is the call stack of who asked for it.
-    pub fn filled(&mut self, start: usize, size: usize, frames: &[usize]) {
-        if !self.active || size == 0 || !self.options.hygiene.heap {
-            return;
-        }
-        let Ok(bytes) = Bytes::new(start as u64, size as u64) else { return };
-        let site = self.sites.stack_number(frames);
-        let site = self.sites.number(Origin::filled(site), false);
-        self.stream.consumer_mut().is_allocators(site, Allocator::Fills);
-        self.write(bytes, site);
-    }
-
-    /// The running task writes bytes that are in none of the tables.
-    fn write(&mut self, bytes: Bytes, site: SiteId) {
-        self.spans.clear();
-        outbox::spans(bytes, AccessKind::Write, site, &mut self.spans);
-        let task = self.told();
-        shared::forget_range(&mut self.shared, &(bytes.start() as usize..bytes.end() as usize));
-        let result = self.stream.spans(task, &self.spans);
-        self.delivered(result);
-        self.spans.clear();
-    }
-
-    pub fn erase(&mut self, start: usize, size: usize) {
-        let Ok(bytes) = Bytes::new(start as u64, size as u64) else { return };
-        shared::forget_range(&mut self.shared, &(start..start + size));
-        self.tell_of(bytes);
-        if let Err(error) = self.stream.erase(bytes) {
-            self.stop(&error);
         }
     }
 

@@ -200,62 +200,53 @@ fn reader_of_what_was_written_before() {
     });
 }
 
+/// Two tasks read a block, which is freed. The next one is most likely where it was.
+macro_rules! with_another_block {
+    ($scope:ident, $block:ident, $then:block) => {
+        finish(|scope| {
+            spawn!(scope, black_box(1));
+            let (first, block) = buffer(0u64, WORDS);
+            finish(|scope| {
+                for _ in 0..2 {
+                    spawn!(
+                        scope,
+                        for index in 0..WORDS {
+                            load!(at(block, index));
+                        }
+                    );
+                }
+            });
+            drop(first);
+            let (_second, $block) = buffer(0u64, WORDS);
+            finish(|$scope| $then);
+        })
+    };
+}
+
 /// The addresses are the same, the memory is not: the first readers have nothing to do with the second block.
 // expect: race read/write on 8 bytes of heap by 4/5
 fn reader_of_another_block() {
-    finish(|scope| {
-        spawn!(scope, black_box(1));
-        let (first, block) = buffer(0u64, WORDS);
-        finish(|scope| {
-            for _ in 0..2 {
-                spawn!(
-                    scope,
-                    for index in 0..WORDS {
-                        load!(at(block, index));
-                    }
-                );
+    with_another_block!(scope, block, {
+        spawn!(
+            scope,
+            for index in 0..WORDS {
+                load!(at(block, index)); // race (1)
             }
-        });
-        drop(first);
-        let (_second, block) = buffer(0u64, WORDS);
-        finish(|scope| {
-            spawn!(
-                scope,
-                for index in 0..WORDS {
-                    load!(at(block, index)); // race (1)
-                }
-            );
-            spawn!(scope, store!(at(block, 77), 1)); // race (2)
-        });
+        );
+        spawn!(scope, store!(at(block, 77), 1)); // race (2)
     });
 }
 
 // expect: race-free
 fn reader_of_another_block_too() {
-    finish(|scope| {
-        spawn!(scope, black_box(1));
-        let (first, block) = buffer(0u64, WORDS);
-        finish(|scope| {
-            for _ in 0..2 {
-                spawn!(
-                    scope,
-                    for index in 0..WORDS {
-                        load!(at(block, index));
-                    }
-                );
+    with_another_block!(scope, block, {
+        spawn!(
+            scope,
+            for index in 0..WORDS {
+                load!(at(block, index));
             }
-        });
-        drop(first);
-        let (_second, block) = buffer(0u64, WORDS);
-        finish(|scope| {
-            spawn!(
-                scope,
-                for index in 0..WORDS {
-                    load!(at(block, index));
-                }
-            );
-            spawn!(scope, load!(at(block, 77)));
-        });
+        );
+        spawn!(scope, load!(at(block, 77)));
     });
 }
 

@@ -52,7 +52,7 @@ fn forget(line: u64, mask: u64) {
     unsafe {
         let kept = layout::mask(KEPT, line);
         if *kept == u64::MAX {
-            // What it was read besides by the running strand, others stand for.
+            // If the running strand has read more of it, others stand for that.
             *layout::mask(SEEN, line) = *layout::mask(WRITTEN, line);
         }
         *kept &= !mask;
@@ -72,8 +72,8 @@ pub(crate) fn is_kept(line: u64, mask: u64, kind: AccessKind) -> bool {
     kind == AccessKind::Read && !kept(line) & mask == 0
 }
 
-/// Takes the bits of a line out of the table, those of the running strand: it has ended. Returns them, and without what is kept what it has
-/// read. What it has written is kept no longer.
+/// The running strand has ended: takes its bits of a line out of the tables. Returns what it has read, without what is kept, or written; and
+/// what it has written, which is kept no longer.
 #[inline]
 pub(crate) fn end(line: u64) -> (u64, u64) {
     // SAFETY: as in `forget`.

@@ -27,7 +27,8 @@
 //! also parallel to the second.
 //!
 //! **What it does not take**: anything but fork-join. A task that goes on elsewhere or waits, futures, promises, locks, atomics,
-//! detached tasks, memory that becomes other memory and is [touched](Contraction::touches): the front end expands, and tells them to the stream itself. So it does for strands with
+//! detached tasks, memory that becomes other memory and is [touched](Contraction::touches): the front end expands, and tells them to the
+//! stream itself. So it does for strands with
 //! many lines: they are worth a strand.
 //!
 //! Which of the contracted tasks made an access is lost, and of the codes that touched a line all but the first. A front end

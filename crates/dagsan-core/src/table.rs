@@ -115,6 +115,11 @@ impl<T> Table<T> {
         self.old.iter_mut().map(|(_, entry)| entry).chain(&mut self.recent)
     }
 
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.old.len() + self.recent.len()
+    }
+
     /// Is there nothing in it?
     pub fn is_empty(&self) -> bool {
         self.old.is_empty() && self.recent.is_empty()

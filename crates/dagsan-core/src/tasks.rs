@@ -64,6 +64,11 @@ impl<T> Tasks<T> {
         self.others.clear(self.first);
     }
 
+    /// How many tasks there are beside the main one.
+    pub(crate) fn len(&self) -> usize {
+        self.others.len()
+    }
+
     /// See [`Table::wants_collection`].
     #[inline]
     pub(crate) fn wants_collection(&self, recent: usize) -> bool {

@@ -82,6 +82,11 @@ pub trait Order: Send {
         let _ = live;
     }
 
+    /// How much the last collection has looked at and kept: there must be as many new strands or events before the next.
+    fn kept(&self) -> usize {
+        0
+    }
+
     /// Bytes of memory held.
     fn memory(&self) -> usize;
 

@@ -130,6 +130,8 @@ pub struct Dag {
     learnt: u32,
     /// How much knowledge the last collection has left.
     kept: usize,
+    /// How many tasks, promises and releases were looked at then, and are still there.
+    looked_at: usize,
     strands: Strands<Position>,
     now: Now,
     /// Room for the set events and the knowledge that a join brings.
@@ -156,6 +158,7 @@ impl Dag {
             crosses: false,
             learnt: 0,
             kept: 0,
+            looked_at: 0,
             strands: Strands::new(),
             now: Now { at: main.at, looked_up, known: Known::NOTHING, depth_first: true },
             events: Vec::new(),
@@ -295,7 +298,7 @@ impl Dag {
         self.strands.forget();
         self.now =
             Now { at: main.at, known: Known::NOTHING, looked_up: self.sp.look_up(main.at), ..self.now };
-        (self.learnt, self.kept) = (0, 0);
+        (self.learnt, self.kept, self.looked_at) = (0, 0, 0);
         Ok(())
     }
 }
@@ -427,6 +430,12 @@ impl Order for Dag {
         });
         now.looked_up = sp.look_up(now.at);
         self.kept = self.knowledge.len();
+        let released: usize = self.releases.values().map(Vec::len).sum();
+        self.looked_at = self.tasks.len() + self.sets.len() + released;
+    }
+
+    fn kept(&self) -> usize {
+        self.looked_at
     }
 
     fn memory(&self) -> usize {

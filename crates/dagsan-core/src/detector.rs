@@ -369,7 +369,7 @@ impl Online {
     /// How many strands or events must have come before some are let go. To find out who is remembered, all lines are
     /// looked at, and all that the order engine keeps: that must not cost more than a few for each.
     fn many(&self) -> usize {
-        self.recent.max(self.history.lines() / 4).max(self.order.kept())
+        self.recent.max(self.history.lines() / 4).max(self.order.weight())
     }
 
     /// Forgets the strands that nothing remembers, but for the one that is now.

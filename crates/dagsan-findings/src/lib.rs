@@ -209,6 +209,8 @@ pub enum TaskKind {
     Scope,
     /// rayon: a job that nobody joins.
     Detached,
+    /// A thread; joined by who waits for its end.
+    Thread,
 }
 
 /// A place in the source, as the compiler names it.
@@ -240,6 +242,9 @@ pub struct Uses {
     pub atomics: bool,
     /// Processes were forked: what they did is not checked.
     pub forks: u32,
+    /// How often a thread slept in a call that is not known, while it had the turn: what it did right after that was not seen.
+    #[serde(default)]
+    pub turns_lost: u32,
     /// rayon's parallel iterators were split into about so many pieces, or down to single items (0).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<u32>,

@@ -11,7 +11,7 @@ use crate::counts::{Counted, Counts};
 use crate::inline::{Bytes, question};
 use crate::llvm::{Block, Builder, Context, Llvm, Module, Type, Value, opcode, ordering};
 use crate::model::{Kind, Mark};
-use crate::read::{Access, Atomic, Elements, LaneMask, Place};
+use crate::read::{Access, Atomic, Elements, LaneMask, LibraryCall, Place};
 
 /// What is called for new bytes, by the logarithm of the size: reads, writes.
 const MISSES: [[&CStr; 5]; 2] = [
@@ -356,10 +356,15 @@ impl Emitter {
         self.call(c"__dagsan_compare", self.void, &[a, b, length]);
     }
 
-    /// A `Once` was perhaps completed before this.
-    pub fn completion(&self, instruction: Value) {
-        self.before(instruction);
-        self.call(c"__dagsan_once_called", self.void, &[]);
+    /// The standard library orders something here, in code without hooks.
+    pub fn library_call(&self, call: &LibraryCall) {
+        let (hook, takes_argument) = call.function.hook();
+        let arguments = if takes_argument { call.argument.as_slice() } else { &[] };
+        if takes_argument && arguments.is_empty() {
+            return;
+        }
+        self.before(call.before);
+        self.call(hook, self.void, arguments);
     }
 
     /// What is to be done about an atomic read-modify-write.

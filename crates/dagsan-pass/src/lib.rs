@@ -29,6 +29,7 @@ mod exits;
 mod flow;
 mod inline;
 mod intrinsics;
+mod library;
 mod llvm;
 mod merge;
 mod model;
@@ -123,8 +124,8 @@ fn instrument(llvm: &'static Llvm, function: Value) -> Option<Emitter> {
     for &comparison in &found.comparisons {
         emitter.comparison(comparison);
     }
-    for &completion in &found.completions {
-        emitter.completion(completion);
+    for call in &found.library_calls {
+        emitter.library_call(call);
     }
     for (instruction, what) in &found.unseen {
         emitter.unseen(*instruction, what);

@@ -6,6 +6,7 @@ use std::iter::successors;
 use crate::addresses::Addresses;
 use crate::bytes;
 use crate::intrinsics::{Form, Intrinsic, Mask, Memory, Size, intrinsic};
+use crate::library::{self, Library};
 use crate::llvm::{
     Attribute, Block, Llvm, OF_FUNCTION, Type, Value, comparison, opcode, ordering, type_kind,
 };
@@ -73,6 +74,16 @@ pub struct Atomic {
     pub is_left_out: bool,
 }
 
+/// A call of a function of the standard library that is compiled without hooks.
+#[derive(Debug)]
+pub struct LibraryCall {
+    pub function: Library,
+    /// It is told of before this instruction.
+    pub before: Value,
+    /// Its first argument.
+    pub argument: Option<Value>,
+}
+
 /// What there is to do in a function.
 #[derive(Debug, Default)]
 pub struct Found {
@@ -89,8 +100,8 @@ pub struct Found {
     pub atomics: Vec<Atomic>,
     /// Calls that compare memory: pointer, pointer, length.
     pub comparisons: Vec<Value>,
-    /// Instructions before which the standard library has perhaps completed a `Once`, in code without hooks.
-    pub completions: Vec<Value>,
+    /// Calls of functions of the standard library that order something, in code without hooks: where to tell of them.
+    pub library_calls: Vec<LibraryCall>,
     /// What cannot be seen, by what it is.
     pub unseen: Vec<(Value, String)>,
 }
@@ -102,19 +113,13 @@ impl Found {
             && self.plain.is_empty()
             && self.atomics.is_empty()
             && self.comparisons.is_empty()
-            && self.completions.is_empty()
+            && self.library_calls.is_empty()
             && self.unseen.is_empty()
     }
 }
 
 /// Operations that ThreadSanitizer's pass has calls for: exchange, addition, subtraction, and, nand, or, exclusive or.
 const KNOWN_OPERATIONS: u32 = 6;
-
-/// Is this the function of the standard library that completes a `Once`? It is compiled without hooks.
-fn is_once(symbol: &str) -> bool {
-    // `std::sys::sync::once::futex::Once::call`, in either mangling.
-    symbol.contains("4once5futex") && symbol.contains("4Once4call")
-}
 
 /// Reads a function. With `local`, what is in variables that nobody else knows of is left out.
 pub fn read(llvm: &Llvm, function: Value, local: bool) -> Found {
@@ -337,9 +342,11 @@ impl Reader<'_> {
                 }
                 return;
             }
-            if is_once(&name) {
-                let after = self.after(at);
-                self.found.completions.extend(after);
+            if let Some(function) = library::known(&name) {
+                let before = if function.is_told_before() { Some(at) } else { self.after(at) };
+                let call =
+                    before.map(|before| LibraryCall { function, before, argument: llvm.operand(at, 0) });
+                self.found.library_calls.extend(call);
             }
             if !self.is_harmless(at) {
                 self.border();
@@ -474,17 +481,5 @@ impl Reader<'_> {
         let function = llvm.called(call).and_then(|called| llvm.as_function(called));
         let declared = function.and_then(|function| llvm.attribute_at(function, OF_FUNCTION, kind));
         llvm.call_attribute(call, OF_FUNCTION, kind).or(declared)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_function_that_completes_a_once_is_known_in_either_mangling() {
-        assert!(is_once("_RNvMs0_NtNtNtNtCsjrHSEGnQ3l9_3std3sys4sync4once5futexNtB5_4Once4call"));
-        assert!(is_once("_ZN3std3sys4sync4once5futex4Once4call17h0123456789abcdefE"));
-        assert!(!is_once("_RNvMs0_NtNtNtNtCsjrHSEGnQ3l9_3std3sys4sync4once5futexNtB5_4Once4wait"));
     }
 }

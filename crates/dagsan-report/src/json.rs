@@ -65,6 +65,7 @@ struct JsonNative<'a> {
     atomics: bool,
     /// Forked processes and threads that were not checked.
     forks: u32,
+    turns_lost: u32,
     threads: Vec<JsonThreads<'a>>,
     /// Into how many pieces parallel iterators were cut; 0 for single items.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -329,6 +330,7 @@ fn native<'a>(report: &'a Report, native: &'a Native) -> JsonNative<'a> {
         unlocked_early: native.unlocked_early,
         atomics: native.atomics,
         forks: native.forks,
+        turns_lost: native.turns_lost,
         threads: threads.collect(),
         split: native.split,
         schedule: schedule.collect(),

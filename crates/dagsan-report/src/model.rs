@@ -30,6 +30,8 @@ pub enum Join {
     Scope,
     /// By nobody.
     Nobody,
+    /// Whoever joins the thread.
+    Thread,
 }
 
 /// A task that a report speaks of.
@@ -308,6 +310,8 @@ pub struct Native {
     pub atomics: bool,
     /// How many processes were forked and not checked.
     pub forks: u32,
+    /// How often a thread slept in a call that is not known, and what it did right after that was not seen.
+    pub turns_lost: u32,
     /// Threads that were not checked.
     pub threads: Vec<Threads>,
     /// Parallel iterators of rayon were cut into about so many pieces, or down to single items (0).

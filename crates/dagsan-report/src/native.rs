@@ -136,6 +136,7 @@ impl Reader<'_> {
                 TaskKind::Join => ("join", Join::Closure),
                 TaskKind::Scope => ("scope", Join::Scope),
                 TaskKind::Detached => ("spawn", Join::Nobody),
+                TaskKind::Thread => ("thread", Join::Thread),
             };
             let created = match (ours, task.stack) {
                 (Some(created), _) => Some(self.named(created)),
@@ -193,6 +194,7 @@ impl Reader<'_> {
             unlocked_early: uses.unlocked_early,
             atomics: uses.atomics,
             forks: uses.forks,
+            turns_lost: uses.turns_lost,
             threads,
             split: uses.split,
             schedule,

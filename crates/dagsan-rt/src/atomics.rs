@@ -5,26 +5,42 @@
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 
+use crate::contention::Wants;
 use crate::session;
 use crate::start;
-use crate::state::{ACTIVE, is_owner};
+use crate::state::ACTIVE;
 use crate::sync::{Change, Done, Order};
+use crate::turns;
 
 /// Tells the session what an operation did; the code that asked for it is who called the function that this is
 /// inlined into.
 macro_rules! done {
     ($address:expr, $bytes:expr, $done:expr, $order:expr) => {
-        if ACTIVE.get() && is_owner() {
+        if ACTIVE.get() && crate::turns::is_mine() {
             let (address, done, order) = ($address as usize, $done, Order::from_abi($order));
             let frame = start::frame();
             if !crate::sync::says_nothing(address, $bytes, done, order, frame) {
                 session::called(frame, |session| session.atomic(address, $bytes, done, order, frame));
             }
+            if crate::turns::are_taken() {
+                crate::contention::after(address, done);
+            }
         }
     };
 }
 
-pub(crate) use done;
+/// Comes before an operation: threads that take turns may have to wait.
+macro_rules! before {
+    ($address:expr, $bytes:expr, $wants:expr) => {
+        if crate::turns::are_taken() {
+            crate::contention::before($address as usize, $bytes, $wants);
+        } else {
+            crate::threads::has_hooks();
+        }
+    };
+}
+
+pub(crate) use {before, done};
 
 /// What a compare-exchange of an order did if it failed. One that would have acquired may be of a lock.
 fn failed(value: u64, order: i32) -> Done {
@@ -42,6 +58,7 @@ macro_rules! hooks {
         #[unsafe(no_mangle)]
         #[inline(never)]
         pub unsafe extern "C" fn $load(address: *mut $T, order: i32) -> $T {
+            before!(address, $bytes, Wants::Lock);
             // SAFETY: the caller's promise.
             let value = unsafe { <$Atomic>::from_ptr(address) }.load(Ordering::SeqCst);
             done!(address, $bytes, Done::Load { value: value as u64 }, order);
@@ -56,6 +73,7 @@ macro_rules! hooks {
         #[unsafe(no_mangle)]
         #[inline(never)]
         pub unsafe extern "C" fn $store(address: *mut $T, value: $T, order: i32) {
+            before!(address, $bytes, Wants::Other);
             // SAFETY: the caller's promise.
             let atomic = unsafe { <$Atomic>::from_ptr(address) };
             // The strongest order takes an instruction more, and most stores are not meant to order anything.
@@ -71,6 +89,7 @@ macro_rules! hooks {
         #[unsafe(no_mangle)]
         #[inline(never)]
         pub unsafe extern "C" fn $exchange(address: *mut $T, value: $T, order: i32) -> $T {
+            before!(address, $bytes, Wants::Other);
             // SAFETY: the caller's promise.
             let old = unsafe { <$Atomic>::from_ptr(address) }.swap(value, Ordering::SeqCst);
             done!(address, $bytes, Done::Update { old: old as u64, new: value as u64, change: Change::Exchange }, order);
@@ -85,6 +104,7 @@ macro_rules! hooks {
         #[unsafe(no_mangle)]
         #[inline(never)]
         pub unsafe extern "C" fn $val(address: *mut $T, expected: $T, value: $T, order: i32, failure: i32) -> $T {
+            before!(address, $bytes, if expected == 0 { Wants::Lock } else { Wants::Other });
             // SAFETY: the caller's promise.
             let atomic = unsafe { <$Atomic>::from_ptr(address) };
             match atomic.compare_exchange(expected, value, Ordering::SeqCst, Ordering::SeqCst) {
@@ -112,6 +132,7 @@ macro_rules! hooks {
         ) -> i32 {
             // SAFETY: the caller's promise.
             let (atomic, wanted) = unsafe { (<$Atomic>::from_ptr(address), expected.read()) };
+            before!(address, $bytes, if wanted == 0 { Wants::Lock } else { Wants::Other });
             match atomic.compare_exchange(wanted, value, Ordering::SeqCst, Ordering::SeqCst) {
                 Ok(old) => {
                     let done = Done::Update { old: old as u64, new: value as u64, change: Change::CompareExchange };
@@ -150,6 +171,7 @@ macro_rules! hooks {
             #[unsafe(no_mangle)]
             #[inline(never)]
             pub unsafe extern "C" fn $fetch(address: *mut $T, value: $T, order: i32) -> $T {
+                before!(address, $bytes, Wants::Other);
                 // SAFETY: the caller's promise.
                 let old = unsafe { <$Atomic>::from_ptr(address) }.$method(value, Ordering::SeqCst);
                 let new: fn($T, $T) -> $T = $new;
@@ -278,14 +300,14 @@ impl Atomic128 {
         let (mut low, mut high) = (old as u64, (old >> 64) as u64);
         // SAFETY: all but the very first x86-64 have the instruction, and programs that use these atomics were
         // compiled for it; the address is aligned and alive by the promise of `from_ptr`. The compiler keeps rbx for
-        // itself, so it is given back.
+        // itself, so it is given back; registers are named, or one of them might be rbx.
         unsafe {
             std::arch::asm!(
-                "xchg rbx, {new_low}",
-                "lock cmpxchg16b [{at}]",
-                "mov rbx, {new_low}",
-                new_low = inout(reg) new as u64 => _,
-                at = in(reg) self.0.get(),
+                "xchg rbx, rsi",
+                "lock cmpxchg16b [rdi]",
+                "mov rbx, rsi",
+                inout("rsi") new as u64 => _,
+                in("rdi") self.0.get(),
                 inout("rax") low,
                 inout("rdx") high,
                 in("rcx") (new >> 64) as u64,
@@ -348,7 +370,7 @@ impl Atomic128 {
 #[inline(never)]
 pub extern "C" fn __tsan_atomic_thread_fence(order: i32) {
     fence(Ordering::SeqCst);
-    if ACTIVE.get() && is_owner() {
+    if ACTIVE.get() && turns::is_mine() {
         session::called(start::frame(), |session| session.fence(Order::from_abi(order)));
     }
 }

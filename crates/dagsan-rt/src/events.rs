@@ -18,9 +18,9 @@ use dagsan_findings::{self as findings, ScheduleDependence, ScheduleDependent};
 use crate::owned;
 use crate::session::{self, Inside, adopt, close_scope, open_scope};
 use crate::start::{self, frame};
-use crate::state::is_owner;
 use crate::tasks::{self, Birth, Handle, Stack};
 use crate::threads;
+use crate::turns;
 
 /// The running task opens a finish.
 #[unsafe(no_mangle)]
@@ -135,10 +135,10 @@ pub extern "C" fn __dagsan_spawn(
     };
     let for_good = name == findings::TaskKind::Detached;
     // There may be no scope, and so nobody who looks.
-    if for_good && !is_owner() && !adopt() {
+    if for_good && !turns::is_mine() && !adopt() {
         return Handle::MAIN;
     }
-    let (birth, stack) = (Birth { name, place }, Stack { low, high });
+    let (birth, stack) = (Birth { name, place: Some(place) }, Stack { low, high });
     session::called(frame(), |session| match for_good {
         true => session.spawn_detached(birth, stack),
         false => session.spawn(kind, birth, stack),

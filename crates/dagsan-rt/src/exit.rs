@@ -11,8 +11,8 @@ use std::path::PathBuf;
 
 use dagsan_core::{AccessKind, Construct};
 use dagsan_findings::{
-    End, Findings, Kind, Memory, Process, Race, ScheduleDependence, ScheduleDependent, Side, Stack, Stats,
-    Task, Threads, Uses, VERSION,
+    Blocked, End, Findings, Kind, Memory, Process, Race, ScheduleDependence, ScheduleDependent, Side, Stack,
+    Stats, Task, Threads, Uses, VERSION,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -23,7 +23,9 @@ use crate::reserve;
 use crate::session::{self, Last, Session};
 use crate::start;
 use crate::state::this_thread;
+use crate::tasks::Handle;
 use crate::threads;
+use crate::turns;
 use crate::uses::Use;
 
 /// Sees to it that the end will be heard of.
@@ -84,6 +86,26 @@ pub fn out_of_memory() -> ! {
     // SAFETY: a plain call.
     unsafe { libc::_exit(code) }
 }
+
+/// The threads of these tasks wait for each other, and nobody else is there: it says so, reports what was found, and ends the program.
+#[cold]
+pub fn deadlock(blocked: Vec<Handle>) -> ! {
+    say("dagsan: deadlock: every thread waits for another\n");
+    let code = finish_after(End::Exited, |session| {
+        let tell = |&handle: &Handle| {
+            let task = session.tasks.of_handle(handle).0;
+            session.found.mention(task, &session.tasks, None);
+            Blocked { task, place: None, waits_for: "another thread".to_owned() }
+        };
+        let blocked = blocked.iter().map(tell).collect();
+        session.deadlock.get_or_insert(End::Deadlock(blocked));
+    });
+    // SAFETY: a plain call.
+    unsafe { libc::_exit(code.unwrap_or(DEADLOCK)) }
+}
+
+/// The exit code of a program that is ended because of a deadlock.
+const DEADLOCK: i32 = 65;
 
 /// Why a program is cut off.
 #[derive(Clone, Copy)]
@@ -154,8 +176,14 @@ extern "C" fn report_cut_off(report: *mut c_void) {
 
 /// Writes the findings. The exit code, if it is not to be the program's own.
 fn finish(end: End) -> Option<i32> {
+    finish_after(end, |_| {})
+}
+
+/// The same after something was done to a session that is whole.
+fn finish_after(end: End, first: impl FnOnce(&mut Session)) -> Option<i32> {
     let (session, memory) = match session::last() {
         Last::Whole(session) => {
+            first(session);
             // What the running strand has done takes memory to find out about.
             if !matches!(end, End::CutShort(_)) {
                 session.tell();
@@ -286,6 +314,7 @@ fn findings(session: &Session, end: End, (order_memory, access_memory): (usize, 
                 && detector.acquired().is_none_or(|all| all > session.sync.acquired()),
             unlocked_early: session.stream.structure().unlocked_early(),
             forks: start::forks(),
+            turns_lost: turns::lost(),
             odd_sizes_unseen: !cfg!(feature = "pass"),
             unseen,
             schedule,

@@ -24,8 +24,9 @@ use crate::reserve;
 use crate::session::{self, Inside};
 use crate::sites;
 use crate::start;
-use crate::state::{ACTIVE, is_owner};
+use crate::state::ACTIVE;
 use crate::threads;
+use crate::turns;
 
 /// The memory of a race.
 #[derive(Debug, Clone)]
@@ -157,7 +158,7 @@ unsafe fn resized(old: *mut c_void, size: usize) -> *mut c_void {
     }
     // SAFETY: the caller's promise.
     let had = unsafe { malloc_usable_size(old) };
-    if ACTIVE.get() && is_owner() && had < LARGE && size != 0 {
+    if ACTIVE.get() && turns::is_mine() && had < LARGE && size != 0 {
         // SAFETY: any size will do.
         let new = unsafe { __libc_malloc(size) };
         if new.is_null() {

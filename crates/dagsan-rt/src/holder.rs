@@ -15,6 +15,7 @@ use std::cell::{Cell, UnsafeCell};
 use crate::options::Options;
 use crate::session::Session;
 use crate::state::{Thread, is_owner, set_active, this_thread};
+use crate::turns;
 
 struct Holder(UnsafeCell<Option<Session>>);
 
@@ -27,6 +28,11 @@ static SESSION: Holder = Holder(UnsafeCell::new(None));
 /// The thread that is in the session: its owner, for a moment, or at last the one that ends the program, which never
 /// leaves it.
 static HELD: Thread = Thread::nobody();
+
+/// Is that thread in the session?
+pub fn held_by(thread: usize) -> bool {
+    HELD.get() == thread
+}
 
 /// While it lives, this thread is in the session.
 struct Held(());
@@ -78,7 +84,7 @@ pub fn start(options: Options) {
 /// Does something with the session, if this thread owns it and is not inside of it already.
 #[inline]
 pub fn with<R>(action: impl FnOnce(&mut Session) -> R) -> Option<R> {
-    if !is_owner() {
+    if !turns::is_mine() {
         return None;
     }
     with_inside(&Inside::enter()?, action)

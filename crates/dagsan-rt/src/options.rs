@@ -31,6 +31,8 @@ pub struct Options {
     pub tiny: bool,
     /// Reads for which others stand are not recorded.
     pub shared_reads: bool,
+    /// Threads are tasks.
+    pub threads: bool,
     pub hygiene: Hygiene,
 }
 
@@ -66,6 +68,7 @@ impl Default for Options {
             stacks: false,
             tiny: true,
             shared_reads: true,
+            threads: true,
             hygiene: Hygiene {
                 heap: true,
                 stacks: true,
@@ -131,6 +134,7 @@ impl Options {
             "stacks" => self.stacks = flag()?,
             "tiny" => self.tiny = flag()?,
             "shared_reads" => self.shared_reads = flag()?,
+            "threads" => self.threads = flag()?,
             "heap" => hygiene.heap = flag()?,
             "task_stacks" => hygiene.stacks = flag()?,
             "thread_locals" => hygiene.thread_locals = flag()?,
@@ -163,6 +167,7 @@ impl Options {
   findings=FILE    where to write what was found, for `dagsan report FILE`
   tiny=0           tell the detector of every task by itself, however small, as with sites=exact
   shared_reads=0   record the reads of every task, also of memory that nobody writes, as with sites=exact
+  threads=0        only the thread of the tasks is checked; other threads run beside it
   split=N          cut rayon's parallel iterators into about N pieces, instead of single items
   format=json      JSON instead of text (read by `cargo dagsan`)
   color=WHEN       auto, always or never (read by `cargo dagsan`)

@@ -8,12 +8,14 @@ use std::sync::atomic::{
 
 use dagsan_core::AccessKind;
 
-use crate::atomics::done;
+use crate::atomics::{before, done};
+use crate::contention::Wants;
 use crate::ranges::record;
 use crate::session;
 use crate::start::{self, frame};
-use crate::state::{ACTIVE, is_owner};
+use crate::state::ACTIVE;
 use crate::sync::{Change, Done, Order};
+use crate::turns;
 
 /// The bytes of those elements whose bits are set, neighbours together.
 fn picked(address: usize, mut mask: u64, element: usize) -> impl Iterator<Item = (usize, usize)> {
@@ -60,6 +62,7 @@ macro_rules! extrema {
         #[unsafe(no_mangle)]
         #[inline(never)]
         pub unsafe extern "C" fn $name(address: *mut $T, value: $T, order: i32) -> $T {
+            before!(address, $bytes, Wants::Other);
             // SAFETY: the caller's promise. The strongest order is as good as any.
             let old = unsafe { <$Atomic>::from_ptr(address) }.$method(value, Ordering::SeqCst);
             let bits = |value: $T| value as $Bits as u64;
@@ -89,7 +92,7 @@ extrema! {
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub unsafe extern "C" fn __dagsan_unseen(what: *const c_char) {
-    if !ACTIVE.get() || !is_owner() {
+    if !ACTIVE.get() || !turns::is_mine() {
         return;
     }
     session::called(frame(), |session| {

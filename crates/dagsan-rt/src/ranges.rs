@@ -11,12 +11,13 @@ use crate::log::{self, table};
 use crate::session;
 use crate::shared::is_kept;
 use crate::start;
-use crate::state::{ACTIVE, EXACT, is_owner};
+use crate::state::{ACTIVE, EXACT};
+use crate::turns;
 
 /// Records an access to `len` bytes by the caller of the function that this is inlined into.
 #[inline(always)]
 pub fn record(start: usize, len: usize, kind: AccessKind) {
-    if ACTIVE.get() && len != 0 && is_owner() && !settled(start, len, kind) {
+    if ACTIVE.get() && len != 0 && turns::is_mine() && !settled(start, len, kind) {
         record_from(start, len, 1, 0, kind, start::frame());
     }
 }
@@ -24,7 +25,7 @@ pub fn record(start: usize, len: usize, kind: AccessKind) {
 /// Records `count` pieces of `width` bytes, each `stride` behind the one before.
 #[inline(always)]
 fn record_strided(start: usize, stride: usize, count: usize, width: usize, kind: AccessKind) {
-    if !ACTIVE.get() || width == 0 || !is_owner() {
+    if !ACTIVE.get() || width == 0 || !turns::is_mine() {
         return;
     }
     let (mut piece, mut left) = (start, count);
@@ -156,7 +157,7 @@ pub unsafe extern "C" fn __tsan_memset(to: *mut c_void, value: c_int, len: usize
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub unsafe extern "C" fn __dagsan_compare(a: *const c_void, b: *const c_void, len: usize) {
-    if ACTIVE.get() && is_owner() {
+    if ACTIVE.get() && turns::is_mine() {
         // SAFETY: the caller's promise.
         let (_, seen) = unsafe { compare(a.cast(), b.cast(), len) };
         record(a as usize, seen, AccessKind::Read);

@@ -46,11 +46,12 @@ use crate::promises::Promises;
 use crate::races::Found;
 use crate::shared::{self, Shared};
 use crate::sites::{self, Origin, Sites};
-use crate::state::{OWNER, is_owner};
+use crate::state::OWNER;
 use crate::sync::Sync as Synchronisation;
 use crate::tasks::{Birth, Handle, Stack, Tasks};
 use crate::threads;
 use crate::tiny::Tiny;
+use crate::turns;
 
 /// See the module's documentation.
 pub struct Session {
@@ -97,12 +98,20 @@ pub struct Session {
 /// returns: the next strand begins there.
 #[inline]
 pub fn called<R>(frame: usize, action: impl FnOnce(&mut Session) -> R) -> Option<R> {
-    with(|session| {
-        session.tasks.begin_below(frame + RETURN);
-        let result = action(session);
-        session.tasks.begin_below(0);
-        result
-    })
+    with(|session| called_from(session, frame, action))
+}
+
+/// The same, for a thread that is inside of the runtime.
+pub fn called_inside<R>(inside: &Inside, frame: usize, action: impl FnOnce(&mut Session) -> R) -> Option<R> {
+    with_inside(inside, |session| called_from(session, frame, action))
+}
+
+#[inline]
+fn called_from<R>(session: &mut Session, frame: usize, action: impl FnOnce(&mut Session) -> R) -> R {
+    session.tasks.begin_below(frame + RETURN);
+    let result = action(session);
+    session.tasks.begin_below(0);
+    result
 }
 
 /// The return address, and the frame pointer of the caller.
@@ -117,8 +126,17 @@ thread_local! {
 /// Adopts the session for this thread's tasks. Not if somebody has it, or if the thread is in the middle of something.
 #[cold]
 pub fn adopt() -> bool {
-    if PASSED_BY.get() > 0 || !crate::start::is_on() || !threads::claim() {
+    let adopted = adopt_for_thread();
+    if !adopted {
         PASSED_BY.set(PASSED_BY.get() + 1);
+    }
+    adopted
+}
+
+/// The same, for a thread that creates another.
+pub fn adopt_for_thread() -> bool {
+    // If threads take turns, one that does not is none of them.
+    if PASSED_BY.get() > 0 || !crate::start::is_on() || turns::are_taken() || !threads::claim() {
         return false;
     }
     events::context_is_the_runtimes();
@@ -132,7 +150,7 @@ pub fn adopt() -> bool {
 
 /// A scope opens: the session may have to be adopted for it.
 pub fn open_scope(frame: usize, scope: Opened) {
-    if !is_owner() && !adopt() {
+    if !turns::is_mine() && !adopt() {
         return;
     }
     called(frame, |session| {
@@ -153,7 +171,7 @@ pub fn open_scope(frame: usize, scope: Opened) {
 
 /// A scope closes; with the outermost one the session is given back.
 pub fn close_scope(frame: usize, scope: Opened) {
-    if !is_owner() {
+    if !turns::is_mine() {
         return PASSED_BY.set(PASSED_BY.get().saturating_sub(1));
     }
     let over = called(frame, |session| {
@@ -339,10 +357,13 @@ impl Session {
 
     /// Creates a task that only the end of the program joins: what this thread does is looked at until then.
     pub fn spawn_detached(&mut self, birth: Birth, stack: Stack) -> Handle {
+        let kind = self.for_good();
+        self.spawn(kind, birth, stack)
+    }
+
+    /// What this thread does is looked at until the program ends.
+    pub fn keep(&mut self) {
         self.kept = true;
-        // Outside of every finish it is as any other.
-        let outside = self.tasks.innermost_finish() == 0;
-        self.spawn(if outside { TaskKind::Async } else { TaskKind::Detached }, birth, stack)
     }
 
     /// Creates a task and makes it the running one.
@@ -443,6 +464,7 @@ impl Session {
 
     #[inline(never)]
     fn deliver_all(&mut self, keeps: bool) {
+        self.take_again(None);
         if self.strand_was_tiny() {
             return;
         }

@@ -49,6 +49,12 @@ impl Thread {
         self.0.compare_exchange(0, this_thread(), Acquire, Relaxed).map(drop)
     }
 
+    /// That thread has it from here on. It, or nobody, had it so far.
+    pub fn set(&self, thread: usize) {
+        // Release: as for `leave`.
+        self.0.store(thread, Release);
+    }
+
     /// Nobody has it any more.
     #[inline(always)]
     pub fn leave(&self) {

@@ -65,7 +65,8 @@ struct Live {
 #[derive(Debug, Clone, Copy)]
 pub struct Birth {
     pub name: findings::TaskKind,
-    pub place: &'static Place<'static>,
+    /// Not known of a thread, whose call stack is.
+    pub place: Option<&'static Place<'static>>,
 }
 
 /// Where a task comes from, in 16 bytes: there may be millions.
@@ -73,7 +74,7 @@ pub struct Birth {
 struct Parentage {
     parent: u32,
     kind: findings::TaskKind,
-    place: &'static Place<'static>,
+    place: Option<&'static Place<'static>>,
 }
 
 /// See the module's documentation.
@@ -294,6 +295,22 @@ impl Tasks {
         had
     }
 
+    /// The running task, which has not run yet, is on this stack.
+    pub fn begin_on(&mut self, stack: Stack) {
+        let live = &mut self.live[self.current as usize];
+        (live.stack, live.base, live.mark, live.lowest) = (stack, stack.high, stack.high, stack.high);
+    }
+
+    /// The thread that a task is on, by the task that the thread began with.
+    pub fn thread_of(&self, mut task: u32) -> u32 {
+        while let Some(birth) = self.births.get(task)
+            && birth.kind != findings::TaskKind::Thread
+        {
+            task = birth.parent;
+        }
+        task
+    }
+
     /// The running task opens a scope.
     #[inline]
     pub fn open_scope(&mut self, opened: Opened) {
@@ -381,7 +398,7 @@ impl Tasks {
         loop {
             let birth = self.births.get(task);
             let (parent, kind, created) = match birth {
-                Some(birth) => (Some(birth.parent), birth.kind, Some(place(birth.place))),
+                Some(birth) => (Some(birth.parent), birth.kind, birth.place.map(place)),
                 None => (None, findings::TaskKind::Main, None),
             };
             into.entry(task).or_insert(findings::Task { number: task, parent, kind, created, stack: None });
@@ -410,7 +427,7 @@ mod tests {
     #[test]
     fn births_are_kept_for_those_who_are_spoken_of_and_their_ancestors() {
         let mut tasks = Tasks::new();
-        let birth = Birth { name: findings::TaskKind::Async, place: Place::caller() };
+        let birth = Birth { name: findings::TaskKind::Async, place: Some(Place::caller()) };
         for child in 1..9 {
             let parent = TaskId(child / 2);
             tasks.born(parent, birth);

@@ -1,25 +1,30 @@
-//! Threads: which one owns the session, where their stacks are, and which were started behind the tasks' backs.
+//! Threads: how they begin, end and are joined, which one owns the session, and where their stacks are.
+//!
+//! A thread that a task creates is a task (`thread_tasks`), and takes turns with the others (`turns`). One that code without hooks
+//! creates, while nothing is checked, is none: a test harness has its tests on threads of their own. Nor is one that is
+//! created by those. If something is checked on another thread meanwhile, the verdict tells of them.
 
 use std::cell::Cell;
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
-use std::sync::OnceLock;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicPtr, AtomicU32};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+use crate::events;
 use crate::session::{self, Inside};
 use crate::sites::{self, DEPTH};
 use crate::start;
 use crate::state::OWNER;
 use crate::tasks::Stack;
+use crate::turns::{self, Seat};
+use crate::waits;
 
 /// Makes this thread the owner of the session, if nobody is.
 pub fn claim() -> bool {
     let claimed = OWNER.take().is_ok();
-    if claimed && let Some(key) = KEY.get() {
-        // If that fails, nobody hears of the thread's end, and the session stays with it.
-        // SAFETY: a key of `prepare`; any value but null will do.
-        unsafe { libc::pthread_setspecific(*key, std::ptr::from_ref(key).cast()) };
+    if claimed {
+        hear_of_end();
     }
     claimed
 }
@@ -41,9 +46,40 @@ pub fn prepare() {
     }
 }
 
-unsafe extern "C" fn ends(_: *mut c_void) {
-    if start::is_on() {
-        session::thread_ends();
+/// How often the end of a thread is put off, so that what others do at that end comes before.
+const ROUNDS: usize = 3;
+
+unsafe extern "C" fn ends(round: *mut c_void) {
+    if let (true, Some(key)) = (round.addr() < ROUNDS, KEY.get()) {
+        // SAFETY: a key of `prepare`; the value is a number.
+        unsafe { libc::pthread_setspecific(*key, std::ptr::without_provenance(round.addr() + 1)) };
+        return;
+    }
+    if !start::is_on() {
+        return;
+    }
+    match (turns::is_seated(), Inside::enter()) {
+        (true, Some(inside)) => {
+            if turns::is_mine_inside(&inside)
+                && let Some(end) = END.take()
+            {
+                session::with_inside(&inside, |session| session.thread_ends(end));
+            }
+            turns::end(&inside);
+        }
+        (_, inside) => {
+            drop(inside);
+            session::thread_ends();
+        }
+    }
+}
+
+/// The end of this thread will be heard of.
+fn hear_of_end() {
+    if let Some(key) = KEY.get() {
+        // If that fails, nobody hears of it, and the session stays with the thread.
+        // SAFETY: a key of `prepare`; any value but null will do.
+        unsafe { libc::pthread_setspecific(*key, std::ptr::without_provenance(1)) };
     }
 }
 
@@ -51,6 +87,16 @@ thread_local! {
     static STACK: Cell<Stack> = const { Cell::new(Stack { low: 0, high: 0 }) };
     /// Where the thread was started, until it runs tasks.
     static UNCHECKED: Cell<Option<&'static Started>> = const { Cell::new(None) };
+    /// Has code with hooks run on this thread?
+    static HAS_HOOKS: Cell<bool> = const { Cell::new(false) };
+    /// The promise that the thread sets at its end, if it is a task.
+    static END: Cell<Option<u64>> = const { Cell::new(None) };
+}
+
+/// Code with hooks runs on this thread.
+#[inline(always)]
+pub fn has_hooks() {
+    HAS_HOOKS.set(true);
 }
 
 /// This thread runs tasks, and is checked.
@@ -125,15 +171,33 @@ pub fn started() -> impl Iterator<Item = &'static Started> {
 
 type Create =
     unsafe extern "C" fn(*mut libc::pthread_t, *const libc::pthread_attr_t, Entry, *mut c_void) -> c_int;
+type Join = unsafe extern "C" fn(libc::pthread_t, *mut *mut c_void) -> c_int;
+type Detach = unsafe extern "C" fn(libc::pthread_t) -> c_int;
 /// It may be left by `pthread_exit`, which unwinds.
 type Entry = extern "C-unwind" fn(*mut c_void) -> *mut c_void;
 
-/// Starts a thread, as the C library does, and takes note of it.
+/// A thread that is a task.
+#[derive(Debug, Clone, Copy)]
+struct Checked {
+    seat: Seat,
+    /// The promise that it sets at its end.
+    end: u64,
+}
+
+/// The threads that are tasks, and that nobody has joined or detached, by their names in the C library.
+static JOINABLE: Mutex<Vec<(libc::pthread_t, Checked)>> = Mutex::new(Vec::new());
+
+fn joinable(_: &Inside) -> MutexGuard<'static, Vec<(libc::pthread_t, Checked)>> {
+    JOINABLE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Starts a thread, as the C library does. It is a task, if its creator is.
 ///
 /// # Safety
 ///
 /// As for the function of this name in the C library, which gets all arguments.
 #[unsafe(no_mangle)]
+#[inline(never)]
 pub unsafe extern "C" fn pthread_create(
     thread: *mut libc::pthread_t,
     attributes: *const libc::pthread_attr_t,
@@ -141,33 +205,111 @@ pub unsafe extern "C" fn pthread_create(
     argument: *mut c_void,
 ) -> c_int {
     static REAL: OnceLock<Option<Create>> = OnceLock::new();
-    let real = *REAL.get_or_init(|| next(c"pthread_create".as_ptr()));
+    let real = *REAL.get_or_init(|| waits::next(c"pthread_create".as_ptr()));
     let Some(real) = real else {
         // Without it no thread can be started; the caller hears that there are no resources.
         return libc::EAGAIN;
     };
+    let frame = start::frame();
+    if start::is_on() && HAS_HOOKS.get() && !turns::is_mine() {
+        session::adopt_for_thread();
+    }
     let Some(inside) = Inside::enter() else {
         // SAFETY: the caller's promise.
         return unsafe { real(thread, attributes, entry, argument) };
     };
-    let started = note(start::frame());
-    let begin = Box::into_raw(Box::new(Begin { entry, argument, started }));
+    let checked = session::called_inside(&inside, frame, |session| {
+        session.options.threads.then(|| (session.tasks.handle(), session.create_thread(frame)))
+    });
+    let checked = checked.flatten().map(|(creator, created)| {
+        turns::sit(&inside, creator);
+        Checked { seat: turns::admit(&inside, created), end: events::__dagsan_promise_new() }
+    });
+    let started = checked.is_none().then(|| note(frame));
+    let begin = Box::into_raw(Box::new(Begin { entry, argument, started, checked }));
     // SAFETY: the caller's promise; `begin` is for the thread, which takes it.
     let result = unsafe { real(thread, attributes, run, begin.cast()) };
-    if result != 0 {
-        // SAFETY: there is no thread to take it.
-        drop(unsafe { Box::from_raw(begin) });
-        started.count.fetch_sub(1, Relaxed);
+    match (result, checked) {
+        (0, Some(checked)) => {
+            // SAFETY: the C library has written the name of the thread there.
+            let name = unsafe { *thread };
+            joinable(&inside).push((name, checked));
+        }
+        (0, None) => {}
+        _ => {
+            // SAFETY: there is no thread to take it.
+            drop(unsafe { Box::from_raw(begin) });
+            if let Some(started) = started {
+                started.count.fetch_sub(1, Relaxed);
+            }
+            if let Some(checked) = checked {
+                turns::dismiss(&inside, checked.seat);
+            }
+        }
     }
     drop(inside);
     result
+}
+
+/// Waits for the end of a thread, as the C library does. What it has done comes before what follows.
+///
+/// # Safety
+///
+/// As for the function of this name in the C library, which gets all arguments.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub unsafe extern "C" fn pthread_join(thread: libc::pthread_t, result: *mut *mut c_void) -> c_int {
+    static REAL: OnceLock<Option<Join>> = OnceLock::new();
+    let Some(real) = *REAL.get_or_init(|| waits::next(c"pthread_join".as_ptr())) else { return libc::ESRCH };
+    let frame = start::frame();
+    let inside = if turns::is_seated() { Inside::enter() } else { None };
+    let Some(inside) = inside else {
+        // SAFETY: the caller's promise.
+        return unsafe { real(thread, result) };
+    };
+    let known = joinable(&inside).iter().position(|(name, _)| *name == thread);
+    let Some(at) = known else {
+        let _away = turns::go_outside(&inside);
+        // SAFETY: the caller's promise.
+        return unsafe { real(thread, result) };
+    };
+    let (_, Checked { seat, end }) = joinable(&inside).swap_remove(at);
+    while !turns::has_ended(&inside, seat) {}
+    // SAFETY: the caller's promise. It has had its last turn, and is about to end.
+    let joined = unsafe { real(thread, result) };
+    session::called_inside(&inside, frame, |session| {
+        session.promise_get(end);
+        session.promise_drop(end);
+    });
+    joined
+}
+
+/// Nobody will join the thread.
+///
+/// # Safety
+///
+/// As for the function of this name in the C library, which gets all arguments.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_detach(thread: libc::pthread_t) -> c_int {
+    static REAL: OnceLock<Option<Detach>> = OnceLock::new();
+    let Some(real) = *REAL.get_or_init(|| waits::next(c"pthread_detach".as_ptr())) else {
+        return libc::ESRCH;
+    };
+    if turns::is_seated()
+        && let Some(inside) = Inside::enter()
+    {
+        joinable(&inside).retain(|(name, _)| *name != thread);
+    }
+    // SAFETY: the caller's promise.
+    unsafe { real(thread) }
 }
 
 /// What a thread is to run.
 struct Begin {
     entry: Entry,
     argument: *mut c_void,
-    started: &'static Started,
+    started: Option<&'static Started>,
+    checked: Option<Checked>,
 }
 
 /// The first function of every thread.
@@ -175,19 +317,17 @@ extern "C-unwind" fn run(begin: *mut c_void) -> *mut c_void {
     let inside = Inside::enter();
     find_stack();
     // SAFETY: made by `pthread_create` for this thread.
-    let Begin { entry, argument, started } = *unsafe { Box::from_raw(begin.cast::<Begin>()) };
-    UNCHECKED.set(Some(started));
+    let Begin { entry, argument, started, checked } = *unsafe { Box::from_raw(begin.cast::<Begin>()) };
+    UNCHECKED.set(started);
+    if let (Some(inside), Some(checked)) = (&inside, checked) {
+        END.set(Some(checked.end));
+        hear_of_end();
+        turns::begin(inside, checked.seat);
+        let stack = stack();
+        session::called_inside(inside, start::frame(), |session| session.thread_begins(stack));
+    }
     drop(inside);
     entry(argument)
-}
-
-/// The function of that name that would have been called if the runtime did not define one.
-fn next(name: *const c_char) -> Option<Create> {
-    // SAFETY: the name is a C string, and if there is a function of that name it has that type.
-    unsafe {
-        let address = libc::dlsym(libc::RTLD_NEXT, name);
-        std::mem::transmute::<*mut c_void, Option<Create>>(address)
-    }
 }
 
 /// Takes note of a thread.

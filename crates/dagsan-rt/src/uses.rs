@@ -5,8 +5,9 @@
 //! the result is looked at is known to the compiler only: DagSan's own pass says so before the operation. Without it, it
 //! may be.
 
-use crate::state::{ACTIVE, Flag, is_owner};
+use crate::state::{ACTIVE, Flag};
 use crate::sync::{Change, Done};
+use crate::turns;
 
 /// How an atomic operation lets the order of operations show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -64,7 +65,7 @@ static IS_USED: Flag = Flag::new();
 /// need hear of this.
 #[unsafe(no_mangle)]
 pub extern "C" fn __dagsan_uses_value() {
-    if ACTIVE.get() && is_owner() {
+    if ACTIVE.get() && turns::is_mine() {
         IS_USED.set(true);
     }
 }

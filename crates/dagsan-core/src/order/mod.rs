@@ -83,7 +83,7 @@ pub trait Order: Send {
     }
 
     /// How much the last collection has looked at and kept: there must be as many new strands or events before the next.
-    fn kept(&self) -> usize {
+    fn weight(&self) -> usize {
         0
     }
 

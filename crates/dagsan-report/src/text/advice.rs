@@ -30,7 +30,7 @@ pub(super) fn next_step(report: &Report, race: &Race) -> String {
         true => String::new(),
         false => format!(", or {LOCK} if their order does not matter"),
     };
-    if let Some(step) = rayon(report, one, two, &lock) {
+    if let Some(step) = rayon(report, one, two, &lock).or_else(|| threads(report, one, two, &lock)) {
         return step;
     }
     match (one, two) {
@@ -110,6 +110,23 @@ fn rayon(report: &Report, one: Option<&Task>, two: Option<&Task>, lock: &str) ->
     })
 }
 
+/// If two threads are to be ordered: how.
+fn threads(report: &Report, one: Option<&Task>, two: Option<&Task>, lock: &str) -> Option<String> {
+    let (one, two) = (one?, two?);
+    if one.join != Join::Thread || two.join != Join::Thread {
+        return None;
+    }
+    Some(if one.created == two.created {
+        format!("these threads are parallel: let each touch memory of its own{lock}")
+    } else {
+        let when = match &two.created {
+            Some(place) => format!("the thread of {} starts", at(report, place)),
+            None => "the other thread starts".to_owned(),
+        };
+        format!("{}, let them touch different memory{lock}", wait(report, one, &when))
+    })
+}
+
 /// If only one side of a native program is protected: how to protect the other.
 fn protect(first: &Side, second: &Side) -> Option<String> {
     let (one, two) = (&first.detail, &second.detail);
@@ -148,6 +165,7 @@ fn wait(report: &Report, task: &Task, when: &str) -> String {
         Join::Sync => format!("put a `sync` after {place} and before {when}"),
         Join::Get => format!("`get` the future of {place} before {when}"),
         Join::Await => format!("`await` the region of the task of {place} before {when}"),
+        Join::Thread => format!("`join` the thread of {place} before {when}"),
         Join::Closure | Join::Iterator | Join::Scope | Join::Nobody => {
             format!("wait for the task of {place} before {when}")
         }

@@ -125,6 +125,10 @@ fn unseen(report: &Report) -> String {
     let more = native.unseen.len() - places.len();
     places.extend((more > 0).then(|| count(more as u64, "more place")));
     all.extend((!places.is_empty()).then(|| format!("not seen: what is accessed by {}", places.join(", "))));
+    all.extend((native.turns_lost > 0).then(|| {
+        let times = count(u64::from(native.turns_lost), "time");
+        format!("not seen: what threads did right after a call that took long and is not known ({times})")
+    }));
     all.iter().map(|text| format!("; {text}")).collect()
 }
 

@@ -10,6 +10,7 @@
 //!                that came after the lock was taken,
 //!                or less by what was added, if the word was looked at before it was         it was held by readers, who count
 //!                taken: others may have added to it meanwhile
+//!   shared       a compare-exchange that adds to a word what a reader who has it has added
 //!   changed      another amount is added or subtracted, by the task that holds it
 //!                with release order: a writer becomes a reader     (downgrade)
 //!                with acquire order: a reader becomes a writer     (upgrade)
@@ -75,9 +76,17 @@ pub(super) enum GivenBack {
 }
 
 impl Held {
-    /// The holder has changed the word, so that others who see it see what was `released` before, or not.
-    pub(super) fn after(&self, change: Change, new: u64, bytes: usize, released: bool) -> GivenBack {
-        let amount = self.taken.wrapping_sub(new) & ones(bytes);
+    /// The holder has changed the word, so that others who see it see what was `released` before, or not. What it was before is not known of
+    /// a store.
+    pub(super) fn after(
+        &self,
+        change: Change,
+        (old, new): (Option<u64>, u64),
+        bytes: usize,
+        released: bool,
+    ) -> GivenBack {
+        // Others may have added to it meanwhile: readers, and those who wait.
+        let amount = old.unwrap_or(self.taken).wrapping_sub(new) & ones(bytes);
         match change {
             Change::Arithmetic if new != 0 && amount != self.taken => GivenBack::Changed,
             _ if !released && new == 0 => GivenBack::Dropped,
@@ -85,6 +94,7 @@ impl Held {
             Change::Arithmetic if amount == self.taken && self.counted && !is_writers(amount) => {
                 GivenBack::ByReader
             }
+            Change::Arithmetic if amount == self.taken && is_writers(amount) => GivenBack::ByWriter,
             _ if new == 0 => GivenBack::ByWriter,
             _ => GivenBack::Published,
         }
@@ -96,15 +106,15 @@ fn ones(bytes: usize) -> u64 {
 }
 
 /// Ones only, and more of them than anybody counts to.
-fn is_writers(amount: u64) -> bool {
+pub(super) fn is_writers(amount: u64) -> bool {
     amount.wrapping_add(1).is_power_of_two() && amount >= 1 << 16
 }
 
 /// The locks that tasks hold.
 #[derive(Debug)]
 pub(super) struct LockWords {
-    /// By address.
-    held: BTreeMap<usize, Held>,
+    /// By address, and by task: readers may be several.
+    held: BTreeMap<(usize, TaskId), Held>,
     next: LockId,
     /// Locks that are not held any more by tasks that do not run now: to be told when they do.
     pub(super) lost: Vec<(TaskId, LockId)>,
@@ -121,28 +131,42 @@ impl LockWords {
         LockId(self.next.0 - 1)
     }
 
-    pub(super) fn is_held(&self, address: usize) -> bool {
-        self.held.contains_key(&address)
+    /// Those who hold the word at an address.
+    pub(super) fn holders(&self, address: usize) -> impl Iterator<Item = &Held> {
+        self.within(&(address..address + 1))
     }
 
-    /// A task takes a word that nobody holds.
+    fn within(&self, range: &Range<usize>) -> impl Iterator<Item = &Held> + use<'_> {
+        self.held.range((range.start, TaskId(0))..(range.end, TaskId(0))).map(|(_, held)| held)
+    }
+
+    pub(super) fn is_held(&self, address: usize) -> bool {
+        self.holders(address).next().is_some()
+    }
+
+    /// A task takes a word that nobody holds, or readers, of whom it is one.
     pub(super) fn take(&mut self, held: Held) {
-        self.held.insert(held.address, held);
+        self.held.insert((held.address, held.task), held);
     }
 
     /// The word at an address, if `task` holds it.
     pub(super) fn held_by(&mut self, task: TaskId, address: usize) -> Option<&mut Held> {
-        self.held.get_mut(&address).filter(|held| held.task == task)
+        self.held.get_mut(&(address, task))
     }
 
-    /// Nobody holds the word any more; who did.
-    pub(super) fn give_back(&mut self, address: usize) -> Option<Held> {
-        self.held.remove(&address)
+    /// All words that `task` holds.
+    pub(super) fn all_held_by(&self, task: TaskId) -> Vec<Held> {
+        self.held.values().filter(|held| held.task == task).copied().collect()
     }
 
-    /// The memory is gone: the locks in it, and who held them.
+    /// `task` holds the word no longer.
+    pub(super) fn give_back(&mut self, task: TaskId, address: usize) {
+        self.held.remove(&(address, task));
+    }
+
+    /// The memory is gone, or the words in it are no locks: who held them.
     pub(super) fn forget(&mut self, range: &Range<usize>) -> Vec<Held> {
-        let gone: Vec<Held> = self.held.range(range.clone()).map(|(_, held)| *held).collect();
+        let gone: Vec<Held> = self.within(range).copied().collect();
         self.give_all_back(gone)
     }
 
@@ -157,12 +181,12 @@ impl LockWords {
         if !self.lost.is_empty() {
             self.lost.retain(|(by, _)| *by != task);
         }
-        let gone: Vec<Held> = self.held.values().filter(|held| held.task == task).copied().collect();
+        let gone = self.all_held_by(task);
         self.give_all_back(gone)
     }
 
     fn give_all_back(&mut self, gone: Vec<Held>) -> Vec<Held> {
-        gone.iter().for_each(|held| _ = self.held.remove(&held.address));
+        gone.iter().for_each(|held| self.give_back(held.task, held.address));
         gone
     }
 
@@ -181,7 +205,7 @@ mod tests {
     }
 
     fn after(taken: u64, change: Change, new: u64) -> GivenBack {
-        held(taken, true).after(change, new, 4, true)
+        held(taken, true).after(change, (Some(taken), new), 4, true)
     }
 
     #[test]
@@ -199,10 +223,18 @@ mod tests {
         assert_eq!(after(0b1_0100, Arithmetic, 0b1000), Changed, "its upgrade");
         assert_eq!(after(1, Exchange, 2), Published);
         assert_eq!(after(1, CompareExchange, 3), Published);
-        assert_eq!(held(1, false).after(Arithmetic, 0, 4, true), ByWriter, "nobody has counted");
-        assert_eq!(held(1, false).after(Exchange, 0, 4, false), Dropped);
-        assert_eq!(held(1, true).after(Arithmetic, 0, 4, false), Dropped);
-        assert_eq!(held(16, true).after(CompareExchange, 32, 4, false), Not, "a second reader");
+        assert_eq!(held(1, false).after(Arithmetic, (Some(1), 0), 4, true), ByWriter, "nobody has counted");
+        assert_eq!(held(1, false).after(Exchange, (None, 0), 4, false), Dropped);
+        assert_eq!(held(1, true).after(Arithmetic, (Some(1), 0), 4, false), Dropped);
+        assert_eq!(held(16, true).after(CompareExchange, (Some(16), 32), 4, false), Not);
+        assert_eq!(held(1, true).after(Arithmetic, (Some(2), 1), 4, true), ByReader, "one of two");
+        let waits = 1 << 30;
+        let writer = held(0x3fff_ffff, true);
+        assert_eq!(
+            writer.after(Arithmetic, (Some(0x3fff_ffff | waits), waits), 4, true),
+            ByWriter,
+            "somebody waits"
+        );
     }
 
     #[test]
@@ -215,6 +247,9 @@ mod tests {
         assert!(locks.held_by(TaskId(1), 64).is_some() && locks.held_by(TaskId(2), 64).is_none());
         assert_eq!(locks.forget(&(0..128)), [held]);
         assert!(!locks.is_held(64) && locks.is_held(128));
-        assert_eq!(locks.give_back(128).map(|held| held.lock), Some(LockId(2)));
+        locks.take(Held { task: TaskId(3), address: 128, lock: other, ..held });
+        assert_eq!(locks.holders(128).count(), 2);
+        locks.give_back(TaskId(2), 128);
+        assert_eq!(locks.holders(128).map(|held| held.task).collect::<Vec<_>>(), [TaskId(3)]);
     }
 }

@@ -5,9 +5,11 @@
 //!   words    what is known of each word
 //!   locks    which operations take a lock, and which give it back
 //!   fences   fences
+//!   futex    threads that wait, and what they give back meanwhile
 //!   lately   relaxed operations that say nothing new
 //!   standing the same, if others have made them
 //!   once     words that code without hooks changes
+//!   library  functions of the standard library without hooks, of which the program tells
 //!   workers  locks that are no words
 //! ```
 //!
@@ -22,7 +24,9 @@
 //! read-modify-write continues the one it finds.
 
 mod fences;
+mod futex;
 mod lately;
+mod library;
 mod locks;
 mod once;
 pub mod standing;
@@ -31,7 +35,9 @@ mod workers;
 
 use std::ops::Range;
 
-use dagsan_core::{AccessKind, Bytes, Detector, Event, Location, LockId, LockMode, Run, Span, TaskId};
+use dagsan_core::{
+    AccessKind, Bytes, Detector, Event, Location, LockId, LockMode, Run, Span, SyncId, TaskId,
+};
 use rustc_hash::FxHashSet;
 
 use crate::log;
@@ -43,6 +49,7 @@ use crate::shared::Shared;
 use crate::sites::{Origin, Sites};
 use crate::uses::Use;
 use fences::Fences;
+use futex::Futexes;
 pub use locks::Change;
 use locks::{GivenBack, Held, LockWords};
 use once::Watch;
@@ -142,6 +149,7 @@ pub struct Sync {
     fences: Fences,
     watch: Watch,
     seats: Seats,
+    futexes: Futexes,
     /// The atomic accesses of the running strand.
     accesses: Vec<Made>,
     known: FxHashSet<Access>,
@@ -158,6 +166,7 @@ impl Sync {
             fences: Fences::default(),
             watch: Watch::new(),
             seats: Seats::new(),
+            futexes: Futexes::default(),
             accesses: Vec::new(),
             known: FxHashSet::default(),
             acquired: 0,
@@ -231,6 +240,7 @@ impl Sync {
         self.words.quiesce(|address| locks.is_held(address));
         self.fences.quiesce();
         self.watch.clear();
+        self.futexes.clear();
     }
 
     /// The task has ended.
@@ -258,6 +268,10 @@ impl Session {
             return;
         }
         let task = self.told();
+        self.take_again(match done {
+            Done::Update { old, .. } => Some((address, old)),
+            _ => None,
+        });
         let (kind, value) = done.access();
         let before = self.sync.words.get_mut(address);
         let news = before.as_ref().is_some_and(|word| word.has_news_for(task));
@@ -323,11 +337,15 @@ impl Session {
         let objects: Vec<_> = released.into_iter().chain(fences).collect();
         self.uses.atomics = true;
         for sync in objects {
-            let before = self.stream.consumer().acquired();
-            self.event(Event::Acquire { task, sync });
-            let after = self.stream.consumer().acquired();
-            self.sync.acquired += after.zip(before).map_or(1, |(after, before)| after - before);
+            self.counted_acquire(task, sync);
         }
+    }
+
+    fn counted_acquire(&mut self, task: TaskId, sync: SyncId) {
+        let before = self.stream.consumer().acquired();
+        self.event(Event::Acquire { task, sync });
+        let after = self.stream.consumer().acquired();
+        self.sync.acquired += after.zip(before).map_or(1, |(after, before)| after - before);
     }
 
     fn release(&mut self, address: usize, update: bool, task: TaskId) {
@@ -377,7 +395,7 @@ impl Session {
             Done::Update { old, new, change } => (Some(old), new, change),
         };
         if let Some(held) = self.sync.locks.held_by(task, address).copied() {
-            return self.held_word(held, bytes, new, change, order);
+            return self.held_word(held, bytes, (old, new), change, order);
         }
         if new == 0 && self.sync.locks.is_held(address) {
             // Somebody else gives it back: it was passed on, or is none.
@@ -387,12 +405,28 @@ impl Session {
         if old == Some(0) && new != 0 && change == Change::CompareExchange && order.acquire {
             // If it was held, code without hooks has given it back.
             self.lose(address);
-            self.take_lock(address, bytes, new, task);
+            let lock = self.holds(address, bytes, new, task);
+            self.event(lock);
+        } else if let Some(old) = old
+            && change == Change::CompareExchange
+            && order.acquire
+            && let Some(taken) = self.joins_readers(address, new.wrapping_sub(old))
+        {
+            let lock = self.holds(address, bytes, taken, task);
+            self.event(lock);
         }
         false
     }
 
-    fn take_lock(&mut self, address: usize, bytes: usize, taken: u64, task: TaskId) {
+    /// What readers add to the word, if some have it, and this much was added.
+    fn joins_readers(&self, address: usize, added: u64) -> Option<u64> {
+        let mut holders = self.sync.locks.holders(address).peekable();
+        holders.peek()?;
+        holders.all(|held| held.counted && held.taken == added && !locks::is_writers(added)).then_some(added)
+    }
+
+    /// The task has taken a word, and made this of it. The event that says so.
+    fn holds(&mut self, address: usize, bytes: usize, taken: u64, task: TaskId) -> Event {
         let Sync { words, locks, .. } = &mut self.sync;
         let word = words.entry(address, bytes, taken);
         let lock = *word.lock.get_or_insert_with(|| locks.new_lock());
@@ -400,13 +434,20 @@ impl Session {
         let shared = word.reader == Some(taken) || counted && word.writer != Some(taken);
         let mode = if shared { LockMode::Shared } else { LockMode::Exclusive };
         locks.take(Held { task, address, lock, taken, counted, fenced: false });
-        self.event(Event::Lock { task, lock, mode });
+        Event::Lock { task, lock, mode }
     }
 
     /// The running task has changed a word that it holds. Does it stay a lock?
-    fn held_word(&mut self, held: Held, bytes: usize, new: u64, change: Change, order: Order) -> bool {
+    fn held_word(
+        &mut self,
+        held: Held,
+        bytes: usize,
+        (old, new): (Option<u64>, u64),
+        change: Change,
+        order: Order,
+    ) -> bool {
         let Held { task, address, lock, taken, fenced, .. } = held;
-        let given_back = held.after(change, new, bytes, order.release || fenced);
+        let given_back = held.after(change, (old, new), bytes, order.release || fenced);
         match given_back {
             GivenBack::Not => return false,
             GivenBack::Changed if !(order.acquire || order.release) => return false,
@@ -440,14 +481,14 @@ impl Session {
             }
             GivenBack::Dropped => {
                 // What was done under it since the last event was not.
-                self.sync.locks.give_back(address);
+                self.sync.locks.give_back(task, address);
                 self.send(Event::Unlock { task, lock });
                 self.sync.words.is_another_lock(address);
                 return false;
             }
             GivenBack::Published => {}
         }
-        self.sync.locks.give_back(address);
+        self.sync.locks.give_back(task, address);
         self.event(Event::Unlock { task, lock });
         let is_lock = given_back != GivenBack::Published;
         self.uses.locks |= is_lock;
@@ -466,7 +507,7 @@ impl Session {
 
     /// Whoever holds the word at an address does so no longer.
     fn lose(&mut self, address: usize) {
-        if let Some(Held { task, lock, .. }) = self.sync.locks.give_back(address) {
+        for Held { task, lock, .. } in self.sync.locks.forget(&(address..address + 1)) {
             self.sync.words.is_another_lock(address);
             self.lost(task, lock);
         }

@@ -6,26 +6,13 @@
 //! come. Otherwise the initialisation is still going on, tasks in it and all, and the word is looked at again.
 //!
 //! What the strand does after the initialisation would count as released, too. So DagSan's own pass has the program call
-//! [`__dagsan_once_called`] when that function of the standard library returns: the strand ends there.
+//! `__dagsan_once_called` when that function of the standard library returns: the strand ends there.
 
 use std::sync::Once;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
 use dagsan_core::TaskId;
-
-use crate::session::{self, Session};
-use crate::start;
-use crate::state::{ACTIVE, is_owner};
-
-/// The function of the standard library has returned that completes a `Once`.
-#[unsafe(no_mangle)]
-#[inline(never)]
-pub extern "C" fn __dagsan_once_called() {
-    if ACTIVE.get() && is_owner() {
-        session::called(start::frame(), Session::release_changed);
-    }
-}
 
 /// A word that a task has loaded.
 #[derive(Debug, Clone, Copy)]
@@ -60,6 +47,11 @@ impl Watch {
             return;
         }
         self.words.push(Watched { task, address, running: false });
+    }
+
+    /// The words that `task` has loaded.
+    pub(super) fn addresses(&self, task: TaskId) -> Vec<usize> {
+        self.words.iter().filter(|word| word.task == task).map(|word| word.address).collect()
     }
 
     /// Those of `task`, to be looked at.

@@ -85,6 +85,18 @@ impl Words {
         })
     }
 
+    /// The addresses of the words of so many bytes in a range, in their order.
+    pub(super) fn within(&self, range: &Range<usize>, bytes: usize) -> Vec<usize> {
+        let pages = range.start >> PAGE_SHIFT..=range.end >> PAGE_SHIFT;
+        let addresses = self.pages.range(pages).flat_map(|(_, addresses)| addresses.iter().copied());
+        let wanted = |address: &usize| {
+            range.contains(address) && self.words.get(address).is_some_and(|word| word.bytes == bytes)
+        };
+        let mut addresses: Vec<usize> = addresses.filter(wanted).collect();
+        addresses.sort_unstable();
+        addresses
+    }
+
     /// Whoever takes the word at an address from here on takes another lock.
     pub(super) fn is_another_lock(&mut self, address: usize) {
         if let Some(word) = self.words.get_mut(&address) {

@@ -434,7 +434,7 @@ impl Order for Dag {
         self.looked_at = self.tasks.len() + self.sets.len() + released;
     }
 
-    fn kept(&self) -> usize {
+    fn weight(&self) -> usize {
         self.looked_at
     }
 

@@ -1,0 +1,89 @@
+//! Functions of the standard library that order tasks or threads, and that are compiled without hooks: the program tells the runtime
+//! when it calls them.
+//!
+//! They are known by their symbols, in either mangling. One that a version of the standard library does not have, or has inlined, is
+//! not missed: what is inlined has hooks.
+
+use std::ffi::CStr;
+
+/// See the module's documentation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Library {
+    /// Completes a `Once`, or waits until another thread has.
+    Once,
+    /// Waits until the thread is unparked.
+    Park,
+    /// Takes a lock that was not free at first.
+    Contended,
+    /// The same for reading.
+    ContendedReader,
+    /// The last thing that a scoped thread does: its scope waits for it.
+    ScopeLeft,
+}
+
+/// The function of that symbol, if it is one of these.
+pub fn known(symbol: &str) -> Option<Library> {
+    let has = |part: &str| symbol.contains(part);
+    // The last part of a name ends it, or is followed by its hash.
+    let is = |name: &str| symbol.ends_with(name) || symbol.contains(&format!("{name}17h"));
+    if has("4once5futex") && is("4Once4call") {
+        Some(Library::Once)
+    } else if has("3std6thread") && (is("4park") || is("12park_timeout")) {
+        Some(Library::Park)
+    } else if has("5mutex5futex") && is("14lock_contended") || has("6rwlock5futex") && is("15write_contended")
+    {
+        Some(Library::Contended)
+    } else if has("6rwlock5futex") && is("14read_contended") {
+        Some(Library::ContendedReader)
+    } else if has("3std6thread") && is("29decrement_num_running_threads") {
+        Some(Library::ScopeLeft)
+    } else {
+        None
+    }
+}
+
+impl Library {
+    /// Is it told before the call, and not after it?
+    pub fn is_told_before(self) -> bool {
+        self == Library::ScopeLeft
+    }
+
+    /// What is called then, and whether it gets the first argument of the function.
+    pub fn hook(self) -> (&'static CStr, bool) {
+        match self {
+            Library::Once => (c"__dagsan_once_called", false),
+            Library::Park => (c"__dagsan_parked", false),
+            Library::Contended => (c"__dagsan_contended", true),
+            Library::ContendedReader => (c"__dagsan_contended_reader", true),
+            Library::ScopeLeft => (c"__dagsan_scope_left", true),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_are_known_in_either_mangling() {
+        let std = "NtCsjrHSEGnQ3l9_3std";
+        for (symbol, expected) in [
+            (format!("_RNvMs0_NtNtNt{std}3sys4sync4once5futexNtB5_4Once4call"), Some(Library::Once)),
+            ("_ZN3std3sys4sync4once5futex4Once4call17h0123456789abcdefE".to_owned(), Some(Library::Once)),
+            (format!("_RNvMs0_NtNtNt{std}3sys4sync4once5futexNtB5_4Once4wait"), None),
+            (format!("_RNvNt{std}6thread9functions4park"), Some(Library::Park)),
+            ("_ZN3std6thread4park17h0123456789abcdefE".to_owned(), Some(Library::Park)),
+            ("_ZN3std6thread6Thread6unpark17h0123456789abcdefE".to_owned(), None),
+            (
+                format!("_RNvMNtNtNt{std}3sys4sync5mutex5futexNtB2_5Mutex14lock_contended"),
+                Some(Library::Contended),
+            ),
+            (
+                format!("_RNvMNt{std}6thread6scopedNtB2_9ScopeData29decrement_num_running_threads"),
+                Some(Library::ScopeLeft),
+            ),
+        ] {
+            assert_eq!(known(&symbol), expected, "{symbol}");
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Functions of the standard library that order something in code without hooks. DagSan's own pass has the program tell of them.
+
+use std::ops::Range;
+
+use crate::peek::peek;
+use crate::session::{self, Session};
+use crate::start;
+use crate::state::ACTIVE;
+use crate::sync::Order;
+use crate::turns;
+
+/// The function of the standard library has returned that completes a `Once`, or waits until another thread has.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn __dagsan_once_called() {
+    if ACTIVE.get() && turns::is_mine() {
+        session::called(start::frame(), Session::once_called);
+    }
+}
+
+/// `park` has returned.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn __dagsan_parked() {
+    if ACTIVE.get() && turns::is_mine() {
+        session::called(start::frame(), |session| session.parked(this_thread()));
+    }
+}
+
+/// A lock was taken that was not free at first, by one who has it alone. The word of a mutex or a read-write lock is the first in it.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn __dagsan_contended(lock: usize) {
+    if ACTIVE.get() && turns::is_mine() {
+        session::called(start::frame(), |session| session.contended(lock, false));
+    }
+}
+
+/// The same by a reader.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn __dagsan_contended_reader(lock: usize) {
+    if ACTIVE.get() && turns::is_mine() {
+        session::called(start::frame(), |session| session.contended(lock, true));
+    }
+}
+
+/// A scoped thread is about to say that it has done all it has to do. What is counted is in here.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn __dagsan_scope_left(scope: usize) {
+    if ACTIVE.get() && turns::is_mine() {
+        session::called(start::frame(), |session| session.scope_left(scope));
+    }
+}
+
+/// Where the standard library keeps what it has of this thread, the word of `unpark` among it.
+fn this_thread() -> Range<usize> {
+    /// Larger than that.
+    const ROOM: usize = 96;
+    const { assert!(size_of::<std::thread::Thread>() == size_of::<usize>()) };
+    let thread = std::thread::current();
+    // SAFETY: a pointer, as its size says; it is only a number here.
+    let start = unsafe { std::mem::transmute_copy::<std::thread::Thread, usize>(&thread) };
+    start..start + ROOM
+}
+
+/// The size of the words that the standard library waits on.
+const FUTEX: usize = 4;
+
+/// The bits of such a word that say who has it; the others say who waits.
+const COUNTED: u64 = (1 << 30) - 1;
+
+impl Session {
+    /// What the running task has completed is released, and what others have it has seen.
+    fn once_called(&mut self) {
+        let task = self.told();
+        for address in self.sync.watch.addresses(task) {
+            self.acquire(address, Order::ACQUIRE, task);
+        }
+        self.release_changed();
+    }
+
+    /// The running task comes after those who have unparked its thread.
+    fn parked(&mut self, thread: Range<usize>) {
+        if self.stopped.is_some() {
+            return;
+        }
+        let task = self.told();
+        for address in self.sync.words.within(&thread, FUTEX) {
+            self.acquire(address, Order::ACQUIRE, task);
+        }
+    }
+
+    /// The running task has taken a lock.
+    fn contended(&mut self, address: usize, by_reader: bool) {
+        if self.stopped.is_some() || !self.sync.hygiene.locks {
+            return;
+        }
+        let task = self.told();
+        let Some(value) = peek(address, FUTEX, &self.image).map(|value| value & COUNTED) else { return };
+        if value == 0 || !by_reader && self.sync.locks.is_held(address) {
+            return;
+        }
+        let word = self.sync.words.entry(address, FUTEX, value);
+        // Readers have looked at it, and add 1.
+        (word.last, word.seen_by) = (Some(value), by_reader.then_some(task));
+        let lock = self.holds(address, FUTEX, if by_reader { 1 } else { value }, task);
+        self.event(lock);
+    }
+
+    /// Whoever loads one of the words of a scope comes after the running task.
+    fn scope_left(&mut self, scope: usize) {
+        /// More than there are.
+        const WORDS: usize = 3;
+        if self.stopped.is_some() {
+            return;
+        }
+        let task = self.told();
+        for address in (0..WORDS).map(|word| scope + word * size_of::<usize>()) {
+            let Some(value) = peek(address, size_of::<usize>(), &self.image) else { continue };
+            self.sync.words.entry(address, size_of::<usize>(), value);
+            self.release(address, true, task);
+        }
+    }
+}

@@ -1,0 +1,470 @@
+//! Threads take turns: one at a time runs the program, and goes on until it waits or ends.
+//!
+//! ```text
+//!   created ─► ready ─► HAS THE TURN ─► waits     (futex, join)                   ─► woken: ready
+//!                ▲                   ├─► delayed   (a lock that another thread has) ─► given back: ready
+//!                │                   ├─► outside   (a call that may take long)      ─► back: ready
+//!                │                   └─► over
+//!                └─ yields, spins ───┘
+//! ```
+//!
+//! Whoever has the turn owns the session, and runs the task that the thread has run when it had it last. So the engines see one
+//! event after the other, as if all threads were tasks on one; and a program that waits only for its own threads
+//! runs in the same way each time: who became ready first has the next turn.
+//!
+//! **Waiting is ours.** A thread that waits for a word of memory (`waits`) waits here, for somebody who wakes that word; the system is
+//! asked only to put it to sleep. A lock that another thread holds is not even tried: to be late is always allowed, and then the
+//! paths of the standard library that have no hooks are hardly ever taken.
+//!
+//! **Nobody hangs.** A thread that sleeps in the system while it has the turn, in a call that is not known here, loses it after some time
+//! to one that is ready; it gets in line again at its next hook. What it does before that is not seen, which the verdict says.
+//! If all threads wait for each other, that is a deadlock, and told.
+
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::holder::held_by;
+use crate::session::{self, Inside};
+use crate::start;
+use crate::state::{ACTIVE, Flag, OWNER, Thread, is_owner, set_active, this_thread};
+use crate::system;
+use crate::tasks::Handle;
+
+/// A thread that takes turns, by its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seat(u32);
+
+impl Seat {
+    const NONE: Seat = Seat(u32::MAX);
+
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What a thread is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    HasTurn,
+    Ready,
+    /// Waits for somebody to wake this address, perhaps not for ever.
+    Waits {
+        address: usize,
+        since: u64,
+        timed: bool,
+    },
+    /// Waits until a word has another value than this.
+    Delayed {
+        address: usize,
+        bytes: usize,
+        value: u64,
+    },
+    Outside,
+    Over,
+}
+
+struct Place {
+    state: State,
+    /// 1 if it is this thread's turn, and it does not know yet. It sleeps here.
+    word: &'static AtomicU32,
+    /// Its thread pointer, once it runs.
+    thread: usize,
+    /// Its number in the system.
+    id: i32,
+    /// What it runs when it has the turn.
+    task: Handle,
+}
+
+struct Turns {
+    places: Vec<Place>,
+    /// Those that are ready or delayed, in their order.
+    line: VecDeque<Seat>,
+    holder: Seat,
+    /// How often the turn has gone on.
+    moves: u64,
+    /// Whoever had the turn at that move was seen asleep.
+    asleep_at: u64,
+    /// Since when nobody has had the turn.
+    free_since: Option<Instant>,
+}
+
+static TURNS: Mutex<Turns> = Mutex::new(Turns {
+    places: Vec::new(),
+    line: VecDeque::new(),
+    holder: Seat::NONE,
+    moves: 0,
+    asleep_at: u64::MAX,
+    free_since: None,
+});
+
+/// Are there threads that take turns?
+static MANY: Flag = Flag::new();
+
+/// How often the turn was taken from a thread that slept.
+static LOST: AtomicU32 = AtomicU32::new(0);
+
+thread_local! {
+    static SEAT: Cell<Seat> = const { Cell::new(Seat::NONE) };
+}
+
+/// How long a thread sleeps before it looks at what the others do.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// How long nobody must be able to go on before that is called a deadlock: threads that are not known here might come.
+const DEADLOCK: Duration = Duration::from_secs(1);
+
+fn turns(_: &Inside) -> MutexGuard<'static, Turns> {
+    TURNS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Are there threads that take turns, so that this one may have to wait?
+#[inline(always)]
+pub fn are_taken() -> bool {
+    MANY.get()
+}
+
+/// Does this thread take turns?
+#[inline]
+pub fn is_seated() -> bool {
+    MANY.get() && SEAT.get() != Seat::NONE && start::is_on()
+}
+
+/// How often a thread has lost its turn because it slept.
+pub fn lost() -> u32 {
+    LOST.load(Relaxed)
+}
+
+/// The seat of this thread, which owns the session. It has the turn.
+pub fn sit(inside: &Inside, task: Handle) -> Seat {
+    let known = SEAT.get();
+    if known != Seat::NONE {
+        return known;
+    }
+    let mut turns = turns(inside);
+    let seat = turns.add(State::HasTurn, task);
+    turns.holder = seat;
+    turns.arrives(seat);
+    SEAT.set(seat);
+    MANY.set(true);
+    seat
+}
+
+/// A seat for a thread that is about to be started, with its first task.
+pub fn admit(inside: &Inside, task: Handle) -> Seat {
+    let mut turns = turns(inside);
+    let seat = turns.add(State::Ready, task);
+    turns.line.push_back(seat);
+    seat
+}
+
+/// It was not started.
+pub fn dismiss(inside: &Inside, seat: Seat) {
+    let mut turns = turns(inside);
+    turns.places[seat.index()].state = State::Over;
+    turns.line.retain(|other| *other != seat);
+}
+
+/// This thread begins, and waits for its first turn.
+pub fn begin(inside: &Inside, seat: Seat) {
+    SEAT.set(seat);
+    turns(inside).arrives(seat);
+    await_turn(inside, seat, None);
+}
+
+/// This thread has had its last turn.
+pub fn end(inside: &Inside) {
+    let seat = SEAT.replace(Seat::NONE);
+    leave(inside, seat, |_| State::Over);
+}
+
+/// Has the thread of this seat ended? If not, the present one has waited for that, and may ask again.
+pub fn has_ended(inside: &Inside, seat: Seat) -> bool {
+    let (state, word) = {
+        let turns = turns(inside);
+        let place = &turns.places[seat.index()];
+        (place.state, place.word)
+    };
+    if state != State::Over {
+        wait(inside, std::ptr::from_ref(word).addr(), None);
+    }
+    state == State::Over
+}
+
+/// This thread waits until somebody wakes the address. Says whether somebody has, and not only the time.
+pub fn wait(inside: &Inside, address: usize, until: Option<Instant>) -> bool {
+    let seat = SEAT.get();
+    leave(inside, seat, |moves| State::Waits { address, since: moves, timed: until.is_some() });
+    await_turn(inside, seat, until)
+}
+
+/// Wakes so many of those who wait for the address, in the order in which they came. The tasks that they run.
+pub fn wake(inside: &Inside, address: usize, most: usize) -> Vec<Handle> {
+    let mut turns = turns(inside);
+    let mut woken = Vec::new();
+    while woken.len() < most
+        && let Some(seat) = turns.first_waiting(address)
+    {
+        turns.is_ready(seat);
+        woken.push(turns.places[seat.index()].task);
+    }
+    turns.go_on_if_free();
+    woken
+}
+
+/// Whoever is ready goes first.
+pub fn yield_now(inside: &Inside) {
+    let seat = SEAT.get();
+    leave(inside, seat, |_| State::Ready);
+    await_turn(inside, seat, None);
+}
+
+/// This thread waits until a word that has this value has another, or nobody else can go on.
+pub fn delay(inside: &Inside, address: usize, bytes: usize, value: u64) {
+    let seat = SEAT.get();
+    leave(inside, seat, |_| State::Delayed { address, bytes, value });
+    await_turn(inside, seat, None);
+}
+
+/// While it lives, this thread is in a call that may take long, and others have the turn.
+pub struct Outside<'a>(&'a Inside);
+
+/// Lets others go on.
+pub fn go_outside(inside: &Inside) -> Outside<'_> {
+    leave(inside, SEAT.get(), |_| State::Outside);
+    Outside(inside)
+}
+
+impl Drop for Outside<'_> {
+    fn drop(&mut self) {
+        come_back(self.0);
+    }
+}
+
+/// Does this thread run the tasks? One that has lost its turn waits for the next.
+#[inline(always)]
+pub fn is_mine() -> bool {
+    is_owner() || (MANY.get() && is_mine_again())
+}
+
+#[cold]
+fn is_mine_again() -> bool {
+    if is_seated()
+        // Inside of the runtime nobody can be asked to wait.
+        && let Some(inside) = Inside::enter()
+    {
+        return is_mine_inside(&inside);
+    }
+    is_owner()
+}
+
+/// The same, of a thread that is inside of the runtime, at its border.
+pub fn is_mine_inside(inside: &Inside) -> bool {
+    if !is_owner() {
+        come_back(inside);
+    }
+    is_owner()
+}
+
+fn come_back(inside: &Inside) {
+    let seat = SEAT.get();
+    {
+        let mut turns = turns(inside);
+        if turns.holder == seat && is_owner() {
+            return;
+        }
+        if turns.places[seat.index()].state == State::Outside {
+            turns.is_ready(seat);
+            turns.go_on_if_free();
+        }
+    }
+    await_turn(inside, seat, None);
+}
+
+/// The thread that is about to give the turn away: if it sleeps now, it sleeps here.
+static LEAVING: Thread = Thread::nobody();
+
+/// This thread gives the turn away.
+fn leave(inside: &Inside, seat: Seat, state: impl FnOnce(u64) -> State) {
+    let leaving = LEAVING.take().is_ok();
+    let task = session::with_inside(inside, |session| session.tasks.handle());
+    let mut turns = turns(inside);
+    let state = state(turns.moves);
+    // Otherwise it was lost.
+    let had = turns.holder == seat;
+    let place = &mut turns.places[seat.index()];
+    place.state = state;
+    if let (true, Some(task)) = (had, task) {
+        place.task = task;
+    }
+    let word = std::ptr::from_ref(place.word).addr();
+    match state {
+        State::Ready | State::Delayed { .. } => turns.line.push_back(seat),
+        State::Over => {
+            while let Some(seat) = turns.first_waiting(word) {
+                turns.is_ready(seat);
+            }
+        }
+        _ => {}
+    }
+    if had {
+        set_active(false);
+        OWNER.leave();
+        turns.holder = Seat::NONE;
+    }
+    if leaving {
+        LEAVING.leave();
+    }
+    turns.go_on_if_free();
+}
+
+/// Waits for the turn, and takes it. If it waits for something else until then, says whether that came in time.
+fn await_turn(inside: &Inside, seat: Seat, until: Option<Instant>) -> bool {
+    let word = turns(inside).places[seat.index()].word;
+    let mut in_time = true;
+    // Acquire: what the thread before has done is seen.
+    while word.swap(0, Acquire) == 0 {
+        let rest = until.filter(|_| in_time).map(|until| until.saturating_duration_since(Instant::now()));
+        system::sleep_on(word, 0, rest.map_or(PATIENCE, |rest| rest.min(PATIENCE)));
+        let mut turns = turns(inside);
+        let waits = matches!(turns.places[seat.index()].state, State::Waits { .. });
+        if waits && until.is_some_and(|until| Instant::now() >= until) {
+            in_time = false;
+            turns.is_ready(seat);
+        }
+        turns.look_around();
+    }
+    // Whoever had it has left it before the word was set.
+    if OWNER.take().is_ok() {
+        let task = turns(inside).places[seat.index()].task;
+        session::with_inside(inside, |session| session.takes_turn(task));
+    }
+    in_time
+}
+
+impl Turns {
+    fn add(&mut self, state: State, task: Handle) -> Seat {
+        let word = Box::leak(Box::new(AtomicU32::new(0)));
+        self.places.push(Place { state, word, thread: 0, id: 0, task });
+        Seat(self.places.len() as u32 - 1)
+    }
+
+    /// This thread is the one of the seat.
+    fn arrives(&mut self, seat: Seat) {
+        let place = &mut self.places[seat.index()];
+        (place.thread, place.id) = (this_thread(), system::thread_id());
+    }
+
+    fn first_waiting(&self, address: usize) -> Option<Seat> {
+        let waits = |(number, place): (usize, &Place)| match place.state {
+            State::Waits { address: other, since, .. } if other == address => {
+                Some((since, Seat(number as u32)))
+            }
+            _ => None,
+        };
+        self.places.iter().enumerate().filter_map(waits).min_by_key(|(since, _)| *since).map(|(_, seat)| seat)
+    }
+
+    fn is_ready(&mut self, seat: Seat) {
+        self.places[seat.index()].state = State::Ready;
+        self.line.push_back(seat);
+    }
+
+    /// If nobody has the turn, the next one in the line gets it who can go on.
+    fn go_on_if_free(&mut self) {
+        if self.holder != Seat::NONE {
+            return;
+        }
+        let can_go_on = |seat: &Seat| match self.places[seat.index()].state {
+            State::Delayed { address, bytes, value } => {
+                // SAFETY: the thread that is delayed is about to access it.
+                let now = unsafe { system::load(address, bytes) };
+                now != Some(value)
+            }
+            _ => true,
+        };
+        // A lock that nobody will give back is tried in vain, as it would be without us.
+        let first = || Some(0).filter(|_| !self.line.is_empty() && !self.somebody_may_come());
+        match self.line.iter().position(can_go_on).or_else(first) {
+            Some(at) => self.give(at),
+            None => _ = self.free_since.get_or_insert_with(Instant::now),
+        }
+    }
+
+    fn give(&mut self, at: usize) {
+        let Some(seat) = self.line.remove(at) else { return };
+        self.holder = seat;
+        self.moves += 1;
+        self.free_since = None;
+        let place = &mut self.places[seat.index()];
+        place.state = State::HasTurn;
+        // Release: see `await_turn`.
+        place.word.store(1, Release);
+        system::wake_one(place.word);
+    }
+
+    /// Will somebody get in line without being woken?
+    fn somebody_may_come(&self) -> bool {
+        let may = |place: &Place| match place.state {
+            State::Waits { timed, .. } => timed,
+            State::Outside => true,
+            _ => false,
+        };
+        self.places.iter().any(may)
+    }
+
+    /// Somebody who waits looks at what the others do.
+    fn look_around(&mut self) {
+        self.go_on_if_free();
+        if let Some(since) = self.free_since {
+            let free = since.elapsed();
+            if free >= PATIENCE && !self.line.is_empty() {
+                // Whoever has the lock is away, perhaps for long.
+                self.give(0);
+            } else if free >= DEADLOCK && !self.somebody_may_come() {
+                crate::exit::deadlock(self.blocked());
+            }
+        } else if self.holder_sleeps() {
+            if self.asleep_at == self.moves {
+                self.take_away();
+            } else {
+                self.asleep_at = self.moves;
+            }
+        }
+    }
+
+    /// The tasks of the threads that wait for each other.
+    fn blocked(&self) -> Vec<Handle> {
+        let waits = |place: &&Place| matches!(place.state, State::Waits { .. });
+        self.places.iter().filter(waits).map(|place| place.task).collect()
+    }
+
+    /// Does whoever has the turn sleep in the system, and not in the runtime?
+    fn holder_sleeps(&self) -> bool {
+        let Some(place) = self.places.get(self.holder.index()) else { return false };
+        // It may not know yet that it has it.
+        let knows = place.word.load(Relaxed) == 0 && place.thread != 0;
+        let in_runtime = held_by(place.thread) || LEAVING.get() == place.thread;
+        knows && !in_runtime && system::sleeps(place.id)
+    }
+
+    /// Takes the turn from a thread that sleeps. It may wake up at any moment; so it is looked at again when it can set no bits any
+    /// more: if it still sleeps, it finds out at its next hook.
+    fn take_away(&mut self) {
+        let (seat, active) = (self.holder, ACTIVE.get());
+        set_active(false);
+        OWNER.leave();
+        if self.holder_sleeps() {
+            self.places[seat.index()].state = State::Outside;
+            self.holder = Seat::NONE;
+            LOST.fetch_add(1, Relaxed);
+            self.go_on_if_free();
+        } else {
+            OWNER.set(self.places[seat.index()].thread);
+            set_active(active);
+        }
+    }
+}

@@ -3,6 +3,8 @@
 //! - **A lock that another thread holds** is not tried. What follows a try that fails is mostly code without hooks, which waits, and which
 //!   changes the lock's word in its own way. To come later is always allowed.
 //! - **A thread that spins** sees nothing new as long as nobody else has the turn.
+//!
+//! (A thread that does neither has its turn for a number of steps, see [`turns::go_on`].)
 
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
@@ -40,33 +42,23 @@ pub fn before(address: usize, bytes: usize, wants: Wants) {
     }
 }
 
-/// How often in a row one word, or any, was looked at in vain. Only the thread that has the turn uses it: relaxed.
+/// How often in a row one word was looked at in vain. Only the thread that has the turn uses it: relaxed.
 static SAME: AtomicUsize = AtomicUsize::new(0);
-static ANY: AtomicUsize = AtomicUsize::new(0);
 static LAST: AtomicUsize = AtomicUsize::new(0);
 
 /// So many looks are spinning.
 const MOST_SAME: usize = 64;
-const MOST: usize = 4096;
 
 /// This thread has performed an operation on a word, and has the turn.
 pub fn after(address: usize, done: Done) {
-    if !matches!(done, Done::Load { .. } | Done::Failed { .. }) {
-        return start_anew();
-    }
-    let same = if LAST.swap(address, Relaxed) == address { SAME.load(Relaxed) + 1 } else { 0 };
-    let any = ANY.load(Relaxed) + 1;
+    let looked = matches!(done, Done::Load { .. } | Done::Failed { .. });
+    let same = if LAST.swap(address, Relaxed) == address && looked { SAME.load(Relaxed) + 1 } else { 0 };
     SAME.store(same, Relaxed);
-    ANY.store(any, Relaxed);
-    if (same >= MOST_SAME || any >= MOST)
-        && let Some(inside) = Inside::enter()
-    {
-        start_anew();
+    if same < MOST_SAME {
+        return turns::go_on();
+    }
+    SAME.store(0, Relaxed);
+    if let Some(inside) = Inside::enter() {
         turns::yield_now(&inside);
     }
-}
-
-fn start_anew() {
-    SAME.store(0, Relaxed);
-    ANY.store(0, Relaxed);
 }

@@ -87,7 +87,13 @@ pub fn with<R>(action: impl FnOnce(&mut Session) -> R) -> Option<R> {
     if !turns::is_mine() {
         return None;
     }
-    with_inside(&Inside::enter()?, action)
+    let inside = Inside::enter()?;
+    let result = with_inside(&inside, action);
+    drop(inside);
+    if turns::are_taken() {
+        turns::go_on();
+    }
+    result
 }
 
 /// The same, for a thread that is inside. Nothing is done any more when the program ends.

@@ -146,18 +146,21 @@ impl Session {
             return;
         }
         let new: Vec<Race> = detector.races()[known..].to_vec();
+        let mut withdrawn = Vec::new();
         for race in &new {
-            if !self.is_owned(race.location) {
+            // Tasks on different threads have met, and not by chance.
+            let threads = [race.first.task, race.second.task].map(|task| self.tasks.thread_of(task.0));
+            if threads[0] != threads[1] || !self.is_owned(race.location) {
                 continue;
             }
+            withdrawn.push(race.location);
             let site = races::second_site(race, &mut self.sites);
             match self.owned.met.iter_mut().find(|(met, _)| *met == site) {
                 Some((_, count)) => *count += race.duplicates + 1,
                 None => self.owned.met.push((site, race.duplicates + 1)),
             }
         }
-        let owned = &self.owned;
-        self.stream.consumer_mut().withdraw_races(known, |race| owned.has(race.location));
+        self.stream.consumer_mut().withdraw_races(known, |race| withdrawn.contains(&race.location));
     }
 
     /// Are these bytes, which tasks have met on, all in blocks of the worker? Asks about blocks that are not known yet.

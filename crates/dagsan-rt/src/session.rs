@@ -352,7 +352,11 @@ impl Session {
 
     /// Is the running task in a scope?
     pub fn in_scope(&self) -> bool {
-        self.depth > 0 || !self.tasks.is_main()
+        if self.tasks.is_main() {
+            self.depth > 0
+        } else {
+            !self.tasks.is_thread() || self.tasks.has_open_scope()
+        }
     }
 
     /// Creates a task that only the end of the program joins: what this thread does is looked at until then.

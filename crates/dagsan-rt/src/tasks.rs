@@ -301,6 +301,12 @@ impl Tasks {
         (live.stack, live.base, live.mark, live.lowest) = (stack, stack.high, stack.high, stack.high);
     }
 
+    /// Is the running task the one that its thread began with?
+    pub fn is_thread(&self) -> bool {
+        let birth = self.births.get(self.current().0);
+        birth.is_some_and(|birth| birth.kind == findings::TaskKind::Thread)
+    }
+
     /// The thread that a task is on, by the task that the thread began with.
     pub fn thread_of(&self, mut task: u32) -> u32 {
         while let Some(birth) = self.births.get(task)
@@ -332,6 +338,11 @@ impl Tasks {
             let live = &mut self.live[self.current as usize];
             (live.touched, live.finish) = (touched, finish);
         }
+    }
+
+    /// Has the running task opened a scope that is not closed?
+    pub fn has_open_scope(&self) -> bool {
+        self.scopes.iter().any(|scope| scope.slot == self.current)
     }
 
     /// The running task has touched these lines of thread-local variables.

@@ -38,6 +38,10 @@ impl Session {
 
     /// It ends, and sets its promise.
     pub fn thread_ends(&mut self, end: u64) {
+        if self.tasks.has_open_scope() {
+            let why = "a thread that ran tasks has ended in the middle of them";
+            self.give_up(findings::End::CutShort(why.to_owned()));
+        }
         self.promise_set(end);
         self.task_end();
     }
@@ -45,6 +49,8 @@ impl Session {
     /// Another thread has the turn, and goes on with its task.
     pub fn takes_turn(&mut self, task: Handle) {
         self.resume(task);
+        // What was the other thread's alone is not this one's.
+        self.owned.clear();
         if self.options.hygiene.thread_locals {
             self.thread_locals = self.image.thread_locals(OWNER.get());
         }

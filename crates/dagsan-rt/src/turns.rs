@@ -5,7 +5,8 @@
 //!                ▲                   ├─► delayed   (a lock that another thread has) ─► given back: ready
 //!                │                   ├─► outside   (a call that may take long)      ─► back: ready
 //!                │                   └─► over
-//!                └─ yields, spins ───┘
+//!                └─ yields, spins, ──┘
+//!                   has made many steps
 //! ```
 //!
 //! Whoever has the turn owns the session, and runs the task that the thread has run when it had it last. So the engines see one
@@ -117,6 +118,10 @@ const PATIENCE: Duration = Duration::from_millis(20);
 /// How long nobody must be able to go on before that is called a deadlock: threads that are not known here might come.
 const DEADLOCK: Duration = Duration::from_secs(1);
 
+/// How long a thread waits for its turn before it returns from a call. Code without hooks may have made the call, and hold what the one
+/// that has the turn spins for.
+const RETURN: Duration = Duration::from_secs(2);
+
 fn turns(_: &Inside) -> MutexGuard<'static, Turns> {
     TURNS.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -215,6 +220,36 @@ pub fn wake(inside: &Inside, address: usize, most: usize) -> Vec<Handle> {
     woken
 }
 
+/// How many steps the thread that has the turn has made. Only it uses this: relaxed.
+static STEPS: AtomicU32 = AtomicU32::new(0);
+
+/// So many steps are a turn, if others are ready. They are counted, not timed: the next run goes the same way.
+const TURN: u32 = 4096;
+
+/// This thread has made a step: it came to the runtime, and leaves it.
+#[inline]
+pub fn go_on() {
+    let steps = STEPS.load(Relaxed) + 1;
+    STEPS.store(steps, Relaxed);
+    if steps >= TURN {
+        take_turns();
+    }
+}
+
+#[cold]
+fn take_turns() {
+    STEPS.store(0, Relaxed);
+    if is_seated()
+        && is_owner()
+        && let Some(inside) = Inside::enter()
+    {
+        let others = !turns(&inside).line.is_empty();
+        if others {
+            yield_now(&inside);
+        }
+    }
+}
+
 /// Whoever is ready goes first.
 pub fn yield_now(inside: &Inside) {
     let seat = SEAT.get();
@@ -240,7 +275,7 @@ pub fn go_outside(inside: &Inside) -> Outside<'_> {
 
 impl Drop for Outside<'_> {
     fn drop(&mut self) {
-        come_back(self.0);
+        come_back(self.0, Some(Instant::now() + RETURN));
     }
 }
 
@@ -264,12 +299,13 @@ fn is_mine_again() -> bool {
 /// The same, of a thread that is inside of the runtime, at its border.
 pub fn is_mine_inside(inside: &Inside) -> bool {
     if !is_owner() {
-        come_back(inside);
+        come_back(inside, None);
     }
     is_owner()
 }
 
-fn come_back(inside: &Inside) {
+/// This thread waits for its turn, but not beyond that time: then it goes on, and waits at its next hook.
+fn come_back(inside: &Inside, limit: Option<Instant>) {
     let seat = SEAT.get();
     {
         let mut turns = turns(inside);
@@ -279,6 +315,20 @@ fn come_back(inside: &Inside) {
         if turns.places[seat.index()].state == State::Outside {
             turns.is_ready(seat);
             turns.go_on_if_free();
+        }
+    }
+    if let Some(limit) = limit {
+        let word = turns(inside).places[seat.index()].word;
+        while word.load(Relaxed) == 0 {
+            system::sleep_on(word, 0, PATIENCE);
+            let mut turns = turns(inside);
+            turns.look_around();
+            if Instant::now() >= limit && turns.holder != seat {
+                turns.line.retain(|other| *other != seat);
+                turns.places[seat.index()].state = State::Outside;
+                LOST.fetch_add(1, Relaxed);
+                return;
+            }
         }
     }
     await_turn(inside, seat, None);
@@ -337,6 +387,7 @@ fn await_turn(inside: &Inside, seat: Seat, until: Option<Instant>) -> bool {
         }
         turns.look_around();
     }
+    STEPS.store(0, Relaxed);
     // Whoever had it has left it before the word was set.
     if OWNER.take().is_ok() {
         let task = turns(inside).places[seat.index()].task;

@@ -2,7 +2,7 @@
 //!
 //! Such threads are there for what the program sets up on them, thread-local variables most of all. So the first of them
 //! runs what comes from outside of the pool, while the caller waits; the others have nothing to do. Calls that come from
-//! inside of other calls stay on their thread, as everywhere: only one thread is checked at a time.
+//! inside of other calls stay on their thread, as everywhere.
 
 use std::fmt;
 use std::io;
@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
+use crate::events;
 use crate::pool::Handlers;
 
 /// Something for a thread to do.
@@ -137,15 +138,19 @@ impl Crew {
 
     /// Has the first thread do something, and waits for it. Does it here if there is none. It must not unwind.
     pub(crate) fn run(&self, body: &mut (dyn FnMut() + Send)) {
-        let (done, wait) = channel::<()>();
+        // The channels have no hooks: what they order is told by promises.
+        let before = events::promise_here();
+        let (done, wait) = channel();
         let body: *mut (dyn FnMut() + Send) = body;
         let errand = Errand(body);
         // SAFETY: the lifetime alone changes. This function does not return before the closure is gone: run to its end,
         // or dropped by a thread that does not run. Either way `done` is dropped, which is what is waited for.
         let errand = unsafe { std::mem::transmute::<Errand<'_>, Errand<'static>>(errand) };
         let work: Work = Box::new(move || {
-            let _done = done;
+            events::promise_get(before);
             errand.run();
+            // The caller waits.
+            let _ = done.send(events::promise_here());
         });
         let refused = match self.0.first() {
             Some(first) => first.send(work).err().map(|error| error.0),
@@ -154,8 +159,11 @@ impl Crew {
         if let Some(work) = refused {
             work();
         }
-        // Nothing is ever sent.
-        let _ = wait.recv();
+        if let Ok(after) = wait.recv() {
+            events::promise_get(after);
+            events::promise_drop(after);
+        }
+        events::promise_drop(before);
     }
 }
 

@@ -16,8 +16,14 @@ fn behave(name: &str, options: &str) -> (Ran, Findings) {
 
 /// Runs one under `cargo dagsan run`: as users do.
 fn run_with_cargo(name: &str) -> Ran {
+    run_with_cargo_and(name, "")
+}
+
+/// The same with `DAGSAN_OPTIONS`.
+fn run_with_cargo_and(name: &str, options: &str) -> Ran {
     let _built = &*POINTS;
-    run(&mut cargo_dagsan(&workspace("tests/native"), &["run", "--quiet", "--bin", "points", "--", name]))
+    let arguments = ["run", "--quiet", "--bin", "points", "--", name];
+    run(cargo_dagsan(&workspace("tests/native"), &arguments).env("DAGSAN_OPTIONS", options))
 }
 
 #[test]
@@ -65,18 +71,28 @@ fn of_a_program_that_is_killed_nothing_is_claimed() {
 }
 
 #[test]
-fn threads_of_the_program_are_counted_and_not_checked() {
+fn threads_of_the_program_are_checked() {
     let (ran, found) = behave("threads_hammering", "");
+    assert_eq!((ran.code, found.end, found.races.len(), found.threads.len()), (0, End::Exited, 0, 0));
+    assert_eq!(found.stats.tasks, 153);
+}
+
+#[test]
+fn threads_that_are_not_to_be_checked_are_counted() {
+    let (ran, found) = behave("threads_hammering", "threads=0");
     assert_eq!((ran.code, found.end, found.races.len()), (0, End::Exited, 0));
     assert_eq!(found.threads.iter().map(|threads| threads.count).sum::<u32>(), 2);
-    let ran = run_with_cargo("threads_hammering");
+    let ran = run_with_cargo_and("threads_hammering", "threads=0");
     let told = "; not checked: 2 threads started at src/bin/points/behaviours.rs:";
     assert!(ran.code == 0 && ran.stderr.contains(told), "{}", ran.stderr);
 }
 
 #[test]
-fn tasks_of_another_thread_are_not_mixed_with_those_that_are_checked() {
+fn tasks_of_another_thread_are_checked_too_unless_threads_are_not() {
     let (ran, found) = behave("threads_with_tasks", "");
+    assert_eq!((ran.code, found.end, found.races.len(), found.stats.tasks), (66, End::Exited, 1, 5));
+    assert_eq!(found.threads.len(), 0);
+    let (ran, found) = behave("threads_with_tasks", "threads=0");
     assert_eq!((ran.code, found.end, found.races.len(), found.stats.tasks), (0, End::Exited, 0, 2));
     assert_eq!(found.threads.len(), 1);
 }

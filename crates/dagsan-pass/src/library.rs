@@ -17,6 +17,8 @@ pub enum Library {
     Contended,
     /// The same for reading.
     ContendedReader,
+    /// A scoped thread is about to be created.
+    ScopeEntered,
     /// The last thing that a scoped thread does: its scope waits for it.
     ScopeLeft,
 }
@@ -35,6 +37,8 @@ pub fn known(symbol: &str) -> Option<Library> {
         Some(Library::Contended)
     } else if has("6rwlock5futex") && is("14read_contended") {
         Some(Library::ContendedReader)
+    } else if has("3std6thread") && is("29increment_num_running_threads") {
+        Some(Library::ScopeEntered)
     } else if has("3std6thread") && is("29decrement_num_running_threads") {
         Some(Library::ScopeLeft)
     } else {
@@ -45,7 +49,7 @@ pub fn known(symbol: &str) -> Option<Library> {
 impl Library {
     /// Is it told before the call, and not after it?
     pub fn is_told_before(self) -> bool {
-        self == Library::ScopeLeft
+        matches!(self, Library::ScopeEntered | Library::ScopeLeft)
     }
 
     /// What is called then, and whether it gets the first argument of the function.
@@ -55,6 +59,7 @@ impl Library {
             Library::Park => (c"__dagsan_parked", false),
             Library::Contended => (c"__dagsan_contended", true),
             Library::ContendedReader => (c"__dagsan_contended_reader", true),
+            Library::ScopeEntered => (c"__dagsan_scope_entered", true),
             Library::ScopeLeft => (c"__dagsan_scope_left", true),
         }
     }

@@ -9,6 +9,7 @@ use dagsan_findings as findings;
 use crate::session::Session;
 use crate::state::OWNER;
 use crate::tasks::{Birth, Handle, Stack};
+use crate::threads::End;
 
 impl Session {
     /// The running task creates a thread; `frame` is that of the function that does. It does not run yet.
@@ -36,13 +37,16 @@ impl Session {
         self.tasks.mark();
     }
 
-    /// It ends, and sets its promise.
-    pub fn thread_ends(&mut self, end: u64) {
+    /// It ends, and tells who waits for that.
+    pub fn thread_ends(&mut self, end: End) {
         if self.tasks.has_open_scope() {
             let why = "a thread that ran tasks has ended in the middle of them";
             self.give_up(findings::End::CutShort(why.to_owned()));
         }
-        self.promise_set(end);
+        self.promise_set(end.promise);
+        if let Some(scope) = end.scope {
+            self.scope_left(scope.get());
+        }
         self.task_end();
     }
 

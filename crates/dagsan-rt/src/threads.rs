@@ -7,6 +7,7 @@
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
+use std::num::NonZero;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicPtr, AtomicU32};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -89,8 +90,16 @@ thread_local! {
     static UNCHECKED: Cell<Option<&'static Started>> = const { Cell::new(None) };
     /// Has code with hooks run on this thread?
     static HAS_HOOKS: Cell<bool> = const { Cell::new(false) };
-    /// The promise that the thread sets at its end, if it is a task.
-    static END: Cell<Option<u64>> = const { Cell::new(None) };
+    /// The scope of the thread that this one is about to create.
+    static SCOPE: Cell<usize> = const { Cell::new(0) };
+    /// How the end of the thread is told, if it is a task.
+    static END: Cell<Option<End>> = const { Cell::new(None) };
+}
+
+/// The standard library is about to create a thread of a scope.
+#[unsafe(no_mangle)]
+pub extern "C" fn __dagsan_scope_entered(scope: usize) {
+    SCOPE.set(scope);
 }
 
 /// Code with hooks runs on this thread.
@@ -176,12 +185,21 @@ type Detach = unsafe extern "C" fn(libc::pthread_t) -> c_int;
 /// It may be left by `pthread_exit`, which unwinds.
 type Entry = extern "C-unwind" fn(*mut c_void) -> *mut c_void;
 
+/// How the end of a thread is told.
+#[derive(Debug, Clone, Copy)]
+pub struct End {
+    /// The promise that it sets.
+    pub promise: u64,
+    /// Its scope, if it is the standard library's: that waits until all its threads were counted out, which may be done in code without
+    /// hooks.
+    pub scope: Option<NonZero<usize>>,
+}
+
 /// A thread that is a task.
 #[derive(Debug, Clone, Copy)]
 struct Checked {
     seat: Seat,
-    /// The promise that it sets at its end.
-    end: u64,
+    end: End,
 }
 
 /// The threads that are tasks, and that nobody has joined or detached, by their names in the C library.
@@ -223,7 +241,8 @@ pub unsafe extern "C" fn pthread_create(
     });
     let checked = checked.flatten().map(|(creator, created)| {
         turns::sit(&inside, creator);
-        Checked { seat: turns::admit(&inside, created), end: events::__dagsan_promise_new() }
+        let end = End { promise: events::__dagsan_promise_new(), scope: NonZero::new(SCOPE.take()) };
+        Checked { seat: turns::admit(&inside, created), end }
     });
     let started = checked.is_none().then(|| note(frame));
     let begin = Box::into_raw(Box::new(Begin { entry, argument, started, checked }));
@@ -278,8 +297,8 @@ pub unsafe extern "C" fn pthread_join(thread: libc::pthread_t, result: *mut *mut
     // SAFETY: the caller's promise. It has had its last turn, and is about to end.
     let joined = unsafe { real(thread, result) };
     session::called_inside(&inside, frame, |session| {
-        session.promise_get(end);
-        session.promise_drop(end);
+        session.promise_get(end.promise);
+        session.promise_drop(end.promise);
     });
     joined
 }

@@ -110,7 +110,7 @@ impl Session {
     }
 
     /// Whoever loads one of the words of a scope comes after the running task.
-    fn scope_left(&mut self, scope: usize) {
+    pub fn scope_left(&mut self, scope: usize) {
         /// More than there are.
         const WORDS: usize = 3;
         if self.stopped.is_some() {
@@ -118,6 +118,7 @@ impl Session {
         }
         let task = self.told();
         for address in (0..WORDS).map(|word| scope + word * size_of::<usize>()) {
+            // It may be gone, if others have not waited for this thread.
             let Some(value) = peek(address, size_of::<usize>(), &self.image) else { continue };
             self.sync.words.entry(address, size_of::<usize>(), value);
             self.release(address, true, task);

@@ -107,6 +107,10 @@ fn instrument(llvm: &'static Llvm, function: Value) -> Option<Emitter> {
     emitter.exits(&found, &plan.sunk);
     let in_place = (0..found.simple.len()).filter(|&mark| !plan.gone[mark]);
     let in_place = in_place.map(|number| (number, &found.model.marks[number]));
+    // First: what follows a call, marks included, is put behind what tells of it.
+    for call in &found.library_calls {
+        emitter.library_call(call);
+    }
     for (number, mark) in in_place.chain(plan.merged.iter().map(|one| (one.last, &one.mark))) {
         let Simple { instruction, pointer, offset } = found.simple[number];
         let from_pointer = mark.at.constant.wrapping_sub(found.model.marks[number].at.constant);
@@ -123,9 +127,6 @@ fn instrument(llvm: &'static Llvm, function: Value) -> Option<Emitter> {
     }
     for &comparison in &found.comparisons {
         emitter.comparison(comparison);
-    }
-    for call in &found.library_calls {
-        emitter.library_call(call);
     }
     for (instruction, what) in &found.unseen {
         emitter.unseen(*instruction, what);

@@ -11,6 +11,8 @@ use std::ffi::CStr;
 pub enum Library {
     /// Completes a `Once`, or waits until another thread has.
     Once,
+    /// Waits until another thread has completed a `Once`.
+    OnceWaited,
     /// Waits until the thread is unparked.
     Park,
     /// Takes a lock that was not free at first.
@@ -30,6 +32,8 @@ pub fn known(symbol: &str) -> Option<Library> {
     let is = |name: &str| symbol.ends_with(name) || symbol.contains(&format!("{name}17h"));
     if has("4once5futex") && is("4Once4call") {
         Some(Library::Once)
+    } else if has("4once") && (is("4Once4wait") || is("4Once10wait_force")) {
+        Some(Library::OnceWaited)
     } else if has("3std6thread") && (is("4park") || is("12park_timeout")) {
         Some(Library::Park)
     } else if has("5mutex5futex") && is("14lock_contended") || has("6rwlock5futex") && is("15write_contended")
@@ -56,6 +60,7 @@ impl Library {
     pub fn hook(self) -> (&'static CStr, bool) {
         match self {
             Library::Once => (c"__dagsan_once_called", false),
+            Library::OnceWaited => (c"__dagsan_once_waited", true),
             Library::Park => (c"__dagsan_parked", false),
             Library::Contended => (c"__dagsan_contended", true),
             Library::ContendedReader => (c"__dagsan_contended_reader", true),
@@ -75,7 +80,11 @@ mod tests {
         for (symbol, expected) in [
             (format!("_RNvMs0_NtNtNt{std}3sys4sync4once5futexNtB5_4Once4call"), Some(Library::Once)),
             ("_ZN3std3sys4sync4once5futex4Once4call17h0123456789abcdefE".to_owned(), Some(Library::Once)),
-            (format!("_RNvMs0_NtNtNt{std}3sys4sync4once5futexNtB5_4Once4wait"), None),
+            (
+                format!("_RNvMs0_NtNtNt{std}4sync6poison4onceNtB5_4Once10wait_force"),
+                Some(Library::OnceWaited),
+            ),
+            (format!("_RNvMs0_NtNtNt{std}3sys4sync4once5futexNtB5_4Once5state"), None),
             (format!("_RNvNt{std}6thread9functions4park"), Some(Library::Park)),
             ("_ZN3std6thread4park17h0123456789abcdefE".to_owned(), Some(Library::Park)),
             ("_ZN3std6thread6Thread6unpark17h0123456789abcdefE".to_owned(), None),

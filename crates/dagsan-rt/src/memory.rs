@@ -65,7 +65,7 @@ impl Session {
             return self.deliver();
         }
         shared::forget_range(&mut self.shared, &(bytes.start() as usize..bytes.end() as usize));
-        let private = Private::new(self.tasks.private(), self.thread_locals.clone(), &self.owned);
+        let private = Private::new(self.tasks.private(), self.worker_variables(), &self.owned);
         let mut spans = std::mem::take(&mut self.spans);
         spans.clear();
         log::take_bytes(bytes, &private, &mut spans);

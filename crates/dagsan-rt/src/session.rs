@@ -450,6 +450,13 @@ impl Session {
         self.give_back_lost();
     }
 
+    /// The thread-local variables that tasks meet in only because they run on one thread. What a thread does outside of all scopes it does by
+    /// itself, and others may have the address of its variables.
+    #[inline]
+    pub fn worker_variables(&self) -> Range<usize> {
+        if turns::are_taken() && !self.in_scope() { 0..0 } else { self.thread_locals.clone() }
+    }
+
     /// Hands what the running strand has done so far to the detector.
     #[inline]
     pub fn deliver(&mut self) {
@@ -475,7 +482,7 @@ impl Session {
         let (task, stopped) = (self.tasks.current(), self.stopped.is_some());
         let (mut any, mut result) = (false, Ok(()));
         let whole = !stopped && self.stream.in_section(task);
-        let private = Private::new(self.tasks.private(), self.thread_locals.clone(), &self.owned);
+        let private = Private::new(self.tasks.private(), self.worker_variables(), &self.owned);
         // What a section touches is compared with what others do.
         let (keeps, shares) = (keeps && !whole, !self.shared.is_empty());
         let (stream, shared) = (&mut self.stream, &mut self.shared);

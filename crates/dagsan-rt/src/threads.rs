@@ -96,6 +96,11 @@ thread_local! {
     static END: Cell<Option<End>> = const { Cell::new(None) };
 }
 
+/// This thread is about to be counted out of its scope, and that was told.
+pub fn has_left_scope() {
+    END.set(END.get().map(|end| End { scope: None, ..end }));
+}
+
 /// The standard library is about to create a thread of a scope.
 #[unsafe(no_mangle)]
 pub extern "C" fn __dagsan_scope_entered(scope: usize) {

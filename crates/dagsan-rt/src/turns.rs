@@ -58,11 +58,12 @@ enum State {
         since: u64,
         timed: bool,
     },
-    /// Waits until a word has another value than this.
+    /// Waits until a word has another value than this, or for a number of turns.
     Delayed {
         address: usize,
         bytes: usize,
         value: u64,
+        since: u64,
     },
     Outside,
     Over,
@@ -114,6 +115,9 @@ thread_local! {
 
 /// How long a thread sleeps before it looks at what the others do.
 const PATIENCE: Duration = Duration::from_millis(20);
+
+/// For how many turns of others a lock that another thread holds is not tried.
+const DELAY: u64 = 256;
 
 /// How long nobody must be able to go on before that is called a deadlock: threads that are not known here might come.
 const DEADLOCK: Duration = Duration::from_secs(1);
@@ -260,7 +264,7 @@ pub fn yield_now(inside: &Inside) {
 /// This thread waits until a word that has this value has another, or nobody else can go on.
 pub fn delay(inside: &Inside, address: usize, bytes: usize, value: u64) {
     let seat = SEAT.get();
-    leave(inside, seat, |_| State::Delayed { address, bytes, value });
+    leave(inside, seat, |moves| State::Delayed { address, bytes, value, since: moves });
     await_turn(inside, seat, None);
 }
 
@@ -430,7 +434,9 @@ impl Turns {
             return;
         }
         let can_go_on = |seat: &Seat| match self.places[seat.index()].state {
-            State::Delayed { address, bytes, value } => {
+            // Whoever has the lock may wait for this one, and spin.
+            State::Delayed { since, .. } if self.moves - since >= DELAY => true,
+            State::Delayed { address, bytes, value, .. } => {
                 // SAFETY: the thread that is delayed is about to access it.
                 let now = unsafe { system::load(address, bytes) };
                 now != Some(value)

@@ -7,6 +7,7 @@ use crate::session::{self, Session};
 use crate::start;
 use crate::state::ACTIVE;
 use crate::sync::Order;
+use crate::threads;
 use crate::turns;
 
 /// The function of the standard library has returned that completes a `Once`, or waits until another thread has.
@@ -15,6 +16,18 @@ use crate::turns;
 pub extern "C" fn __dagsan_once_called() {
     if ACTIVE.get() && turns::is_mine() {
         session::called(start::frame(), Session::once_called);
+    }
+}
+
+/// A function has returned that waits until another thread has completed a `Once`, which is a word.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn __dagsan_once_waited(once: usize) {
+    if ACTIVE.get() && turns::is_mine() {
+        session::called(start::frame(), |session| {
+            let task = session.told();
+            session.acquire(once, Order::ACQUIRE, task);
+        });
     }
 }
 
@@ -50,6 +63,7 @@ pub extern "C" fn __dagsan_contended_reader(lock: usize) {
 #[inline(never)]
 pub extern "C" fn __dagsan_scope_left(scope: usize) {
     if ACTIVE.get() && turns::is_mine() {
+        threads::has_left_scope();
         session::called(start::frame(), |session| session.scope_left(scope));
     }
 }

@@ -50,7 +50,14 @@ mod schedules;
 mod shared;
 mod sizes;
 mod stacks;
+mod thread_atomics;
+mod thread_channels;
+mod thread_inits;
 mod thread_locals;
+mod thread_locks;
+mod thread_shared;
+mod thread_spins;
+mod threads;
 mod under_locks;
 mod vectors;
 
@@ -58,7 +65,7 @@ mod vectors;
 type Point = (&'static str, fn());
 
 /// Those with their expectations above them.
-const POINTS: [&[Point]; 21] = [
+const POINTS: [&[Point]; 27] = [
     accesses::POINTS,
     allocator::POINTS,
     atomics::POINTS,
@@ -77,7 +84,13 @@ const POINTS: [&[Point]; 21] = [
     schedules::POINTS,
     sizes::POINTS,
     stacks::POINTS,
+    thread_atomics::POINTS,
+    thread_channels::POINTS,
+    thread_inits::POINTS,
     thread_locals::POINTS,
+    thread_locks::POINTS,
+    thread_spins::POINTS,
+    threads::POINTS,
     under_locks::POINTS,
     vectors::POINTS,
 ];

@@ -1,7 +1,7 @@
 //! Memory that tasks share without asking, and helpers to start tasks.
 //!
-//! Tasks of dagsan-task run on one thread, one at a time. So what the points do with this memory is never a data race of
-//! the language, whatever DagSan has to say about other schedules.
+//! Tasks of dagsan-task run on one thread, and threads take turns when they are checked. So what the points do with this memory is never a
+//! data race of the language, whatever DagSan has to say about other schedules.
 
 use std::cell::UnsafeCell;
 use std::hint::black_box;
@@ -12,7 +12,8 @@ use dagsan_task::finish;
 #[derive(Default)]
 pub struct Shared<T: ?Sized>(UnsafeCell<T>);
 
-// SAFETY: the tasks of a point run on one thread; points that start threads give them nothing of this type.
+// SAFETY: the tasks of a point run on one thread; threads that share it take turns when they are checked, which is all that is done with
+// them.
 unsafe impl<T: ?Sized> Sync for Shared<T> {}
 // SAFETY: as above.
 unsafe impl<T: ?Sized> Send for Shared<T> {}

@@ -40,7 +40,7 @@ pub const POINTS: &[Point] = points![
     meeting_released,
 ];
 
-// expect: race write/read on 8 bytes of stack by 1/2
+// expect: race write/read on 8 bytes of stack by 1/2, up to atomics
 fn flag_relaxed() {
     let (data, ready) = (Shared::new(0u64), AtomicBool::new(false));
     pair(
@@ -55,7 +55,7 @@ fn flag_relaxed() {
     );
 }
 
-// expect: race-free
+// expect: race-free, up to atomics
 fn flag_released() {
     let (data, ready) = (Shared::new(0u64), AtomicBool::new(false));
     pair(
@@ -70,7 +70,7 @@ fn flag_released() {
     );
 }
 
-// expect: race write/read on 8 bytes of stack by 1/2
+// expect: race write/read on 8 bytes of stack by 1/2, up to atomics
 fn flag_released_only() {
     let (data, ready) = (Shared::new(0u64), AtomicBool::new(false));
     pair(
@@ -85,7 +85,7 @@ fn flag_released_only() {
     );
 }
 
-// expect: race-free
+// expect: race-free, up to atomics
 fn flag_seq_cst() {
     let (data, ready) = (Shared::new(0u64), AtomicBool::new(false));
     pair(
@@ -102,7 +102,7 @@ fn flag_seq_cst() {
     );
 }
 
-// expect: race write/read on 8 bytes of stack by 0/1
+// expect: race write/read on 8 bytes of stack by 0/1, up to atomics
 fn flag_set_before() {
     let (data, ready) = (&Shared::new(0u64), &AtomicBool::new(false));
     thread::scope(|threads| {
@@ -115,7 +115,7 @@ fn flag_set_before() {
     });
 }
 
-// expect: race-free
+// expect: race-free, up to atomics
 fn flag_set_after() {
     let (data, ready) = (&Shared::new(0u64), &AtomicBool::new(false));
     thread::scope(|threads| {
@@ -128,7 +128,7 @@ fn flag_set_after() {
     });
 }
 
-// expect: race write/read on 8 bytes of stack by 1/2
+// expect: race write/read on 8 bytes of stack by 1/2, up to atomics
 fn fence_not_released() {
     let (data, ready) = (Shared::new(0u64), AtomicBool::new(false));
     pair(
@@ -144,7 +144,7 @@ fn fence_not_released() {
     );
 }
 
-// expect: race-free
+// expect: race-free, up to atomics
 fn fence_both() {
     let (data, ready) = (Shared::new(0u64), AtomicBool::new(false));
     pair(
@@ -161,7 +161,7 @@ fn fence_both() {
     );
 }
 
-// expect: race write/read on 8 bytes of stack by 1/2
+// expect: race write/read on 8 bytes of stack by 1/2, up to atomics
 fn fence_not_acquired() {
     let (data, ready) = (Shared::new(0u64), AtomicBool::new(false));
     pair(
@@ -177,7 +177,7 @@ fn fence_not_acquired() {
     );
 }
 
-// expect: race-free
+// expect: race-free, up to atomics
 fn fence_seq_cst() {
     let (data, ready) = (Shared::new(0u64), AtomicBool::new(false));
     pair(
@@ -195,7 +195,7 @@ fn fence_seq_cst() {
 }
 
 /// The fence comes before what it ought to release.
-// expect: race write/read on 8 bytes of stack by 1/2
+// expect: race write/read on 8 bytes of stack by 1/2, up to atomics
 fn fence_too_early() {
     let (data, ready) = (Shared::new(0u64), AtomicBool::new(false));
     pair(
@@ -211,7 +211,7 @@ fn fence_too_early() {
     );
 }
 
-// expect: race-free
+// expect: race-free, up to atomics
 fn fence_in_time() {
     let (data, ready) = (Shared::new(0u64), AtomicBool::new(false));
     pair(
@@ -233,17 +233,17 @@ fn latch_relaxed() {
     thread::scope(|threads| {
         let _threads = words.map(|own| {
             threads.spawn(work!(
-                store!(own, 1);
+                store!(own, 1); // race (2)
                 done.fetch_add(1, Relaxed)
             ))
         });
         until(|| done.load(Relaxed) == 3);
-        words.iter().for_each(|each| _ = load!(each));
+        words.iter().for_each(|each| _ = load!(each)); // race (1)
     });
 }
 
 /// The last of three releases is read, and the others are part of its sequence.
-// expect: race-free
+// expect: race-free, up to atomics
 fn latch_released() {
     let (words, done) = (&[word(), word(), word()], &AtomicUsize::new(0));
     thread::scope(|threads| {
@@ -259,7 +259,7 @@ fn latch_released() {
 }
 
 /// A store of another thread begins anew, and releases nothing.
-// expect: race write/read on 8 bytes of stack by 1/3
+// expect: race write/read on 8 bytes of stack by 1/3, up to atomics
 fn release_overwritten() {
     let (data, step) = (&Shared::new(0u64), &AtomicU64::new(0));
     thread::scope(|threads| {
@@ -279,7 +279,7 @@ fn release_overwritten() {
 }
 
 /// An update continues what it finds.
-// expect: race-free
+// expect: race-free, up to atomics
 fn release_continued() {
     let (data, step) = (&Shared::new(0u64), &AtomicU64::new(0));
     thread::scope(|threads| {
@@ -298,7 +298,7 @@ fn release_continued() {
     });
 }
 
-// expect: race write/read on 8 bytes of heap by 1/2
+// expect: race write/read on 8 bytes of heap by 1/2, up to atomics
 fn pointer_relaxed() {
     let (data, slot) = (word(), AtomicPtr::new(ptr::null_mut()));
     pair(
@@ -313,7 +313,7 @@ fn pointer_relaxed() {
     );
 }
 
-// expect: race-free
+// expect: race-free, up to atomics
 fn pointer_released() {
     let slot = AtomicPtr::new(ptr::null_mut());
     pair(
@@ -328,7 +328,7 @@ fn pointer_released() {
 }
 
 /// Who comes first writes; the other one sees that somebody does, and does not wait.
-// expect: race write/read on 8 bytes of stack by 1/2
+// expect: race write/read on 8 bytes of stack by 1/2, up to atomics
 fn claim_unpublished() {
     let (data, state) = (Shared::new(0usize), AtomicUsize::new(0));
     both(|me| {
@@ -340,7 +340,7 @@ fn claim_unpublished() {
     });
 }
 
-// expect: race-free
+// expect: race-free, up to atomics
 fn claim_published() {
     let (data, state) = (Shared::new(0usize), AtomicUsize::new(0));
     both(|me| {
@@ -359,12 +359,12 @@ fn turns_relaxed() {
     let (data, turn) = (Shared::new(0usize), AtomicUsize::new(0));
     both(|me| {
         until(|| turn.load(Relaxed) == me);
-        store!(data, load!(data) + 1);
+        store!(data, load!(data) + 1); // race (1) race (2)
         turn.store(1 - me, Relaxed);
     });
 }
 
-// expect: race-free
+// expect: race-free, up to atomics
 fn turns_released() {
     let (data, turn) = (Shared::new(0usize), AtomicUsize::new(0));
     both(|me| {
@@ -382,14 +382,14 @@ fn turns_released() {
 fn meeting_relaxed() {
     let (words, arrived) = ([Shared::new(0), Shared::new(0)], AtomicUsize::new(0));
     both(|me| {
-        store!(words[me], me);
+        store!(words[me], me); // race (1) race (2)
         arrived.fetch_add(1, Relaxed);
         until(|| arrived.load(Relaxed) == 2);
-        load!(words[1 - me]);
+        load!(words[1 - me]); // race (1) race (2)
     });
 }
 
-// expect: race-free
+// expect: race-free, up to atomics
 fn meeting_released() {
     let (words, arrived) = ([Shared::new(0), Shared::new(0)], AtomicUsize::new(0));
     both(|me| {

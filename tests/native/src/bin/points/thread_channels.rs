@@ -47,7 +47,7 @@ pub const POINTS: &[Point] = points![
 ];
 
 /// The sender has kept a pointer to what it has sent.
-// expect: race write/read on 8 bytes of heap by 0/1
+// expect: race write/read on 8 bytes of heap by 0/1, up to atomics
 fn channel_box_kept() {
     let (sender, receiver) = channel::<Box<u64>>();
     let thread = thread::spawn(work!(
@@ -61,7 +61,7 @@ fn channel_box_kept() {
     join([thread]);
 }
 
-// expect: race-free
+// expect: race-free, up to atomics
 fn channel_box_sent() {
     let (sender, receiver) = channel::<Box<u64>>();
     let thread = thread::spawn(work!(*receiver.recv().unwrap() += 1));
@@ -71,7 +71,7 @@ fn channel_box_sent() {
     join([thread]);
 }
 
-// expect: race write/read on 8 bytes of heap by 0/1
+// expect: race write/read on 8 bytes of heap by 0/1, up to atomics
 fn channel_sent_before() {
     let (data, (sender, receiver)) = (word(), channel());
     let reader = thread::spawn(work!(
@@ -83,7 +83,7 @@ fn channel_sent_before() {
     join([reader]);
 }
 
-// expect: race-free
+// expect: race-free, up to atomics
 fn channel_sent_after() {
     let (data, (sender, receiver)) = (word(), channel());
     let reader = thread::spawn(work!(
@@ -95,7 +95,7 @@ fn channel_sent_after() {
     join([reader]);
 }
 
-// expect: race write/write on 8 bytes of heap by 1/2
+// expect: race write/write on 8 bytes of heap by 1/2, up to atomics
 fn channel_many_senders_of_one() {
     let (data, (sender, receiver)) = (word(), channel());
     let senders = [1, 2].map(|value| (value, sender.clone()));
@@ -109,7 +109,7 @@ fn channel_many_senders_of_one() {
     join(threads);
 }
 
-// expect: race-free
+// expect: race-free, up to atomics
 fn channel_many_senders() {
     let (sender, receiver) = channel();
     let senders = [1, 2, 3].map(|value| (value, sender.clone()));
@@ -131,16 +131,16 @@ fn channel_first_of_two() {
     let threads = words.map(|data| {
         let sender = sender.clone();
         thread::spawn(work!(
-            store!(data, 1);
+            store!(data, 1); // race (1)
             sender.send(())
         ))
     });
     receiver.recv().unwrap();
-    words.iter().for_each(|data| _ = load!(data));
+    words.iter().for_each(|data| _ = load!(data)); // race (2)
     join(threads);
 }
 
-// expect: race-free
+// expect: race-free, up to atomics
 fn channel_both_of_two() {
     let (words, (sender, receiver)) = ([word(), word()], channel());
     let threads = words.map(|data| {
@@ -156,7 +156,7 @@ fn channel_both_of_two() {
     join(threads);
 }
 
-// expect: race write/read on 8 bytes of heap by 1/0
+// expect: race write/read on 8 bytes of heap by 1/0, up to atomics
 fn channel_one_message() {
     let (data, (sender, receiver)) = (word(), channel());
     let _kept = sender.clone();
@@ -171,7 +171,7 @@ fn channel_one_message() {
 }
 
 /// The receiver is used up when the last sender has gone.
-// expect: race-free
+// expect: race-free, up to atomics
 fn channel_hung_up() {
     let (data, (sender, receiver)) = (word(), channel());
     let writer = thread::spawn(work!(
@@ -184,7 +184,7 @@ fn channel_hung_up() {
     join([writer]);
 }
 
-// expect: race read/write on 8 bytes of heap by 0/1
+// expect: race read/write on 8 bytes of heap by 0/1, up to atomics
 fn channel_before_the_reply() {
     let (data, (requests, received), (replies, replied)) = (word(), channel(), channel());
     let server = thread::spawn(work!(
@@ -198,7 +198,7 @@ fn channel_before_the_reply() {
     join([server]);
 }
 
-// expect: race-free
+// expect: race-free, up to locks and atomics
 fn channel_after_the_reply() {
     let (data, (requests, received), (replies, replied)) = (word(), channel(), channel());
     let server = thread::spawn(work!(for request in received {
@@ -227,7 +227,7 @@ fn channel_timed_out() {
     join([reader]);
 }
 
-// expect: race-free
+// expect: race-free, up to atomics
 fn channel_waited() {
     let (data, (sender, receiver)) = (word(), channel());
     let reader = thread::spawn(work!(
@@ -250,7 +250,7 @@ fn channel_empty() {
     join([reader]);
 }
 
-// expect: race-free
+// expect: race-free, up to atomics
 fn channel_tried_again() {
     let (data, (sender, receiver)) = (word(), channel());
     let reader = thread::spawn(work!(
@@ -265,7 +265,7 @@ fn channel_tried_again() {
 }
 
 /// A buffer is filled again while it may still be read. There is room for both messages, so nobody waits for the reader.
-// expect: race write/read on 8 bytes of heap by 0/1
+// expect: race write/read on 8 bytes of heap by 0/1, up to atomics
 fn bounded_buffer_reused() {
     let (data, (sender, receiver)) = (word(), sync_channel::<Pointer<u64>>(2));
     let reader = thread::spawn(work!(for data in receiver.iter().take(2) {
@@ -279,7 +279,7 @@ fn bounded_buffer_reused() {
 }
 
 /// The reader sends it back.
-// expect: race-free
+// expect: race-free, up to atomics
 fn bounded_buffer_returned() {
     let ((sender, receiver), (back, returned)) = (sync_channel::<Pointer<u64>>(1), sync_channel(1));
     let reader = thread::spawn(work!(for data in receiver.iter().take(2) {
@@ -301,14 +301,14 @@ fn rendezvous_before() {
     let (data, (sender, receiver)) = (word(), sync_channel(0));
     let reader = thread::spawn(work!(
         receiver.recv().unwrap();
-        load!(data)
+        load!(data) // race (1)
     ));
     sender.send(()).unwrap();
-    store!(data, 1);
+    store!(data, 1); // race (2)
     join([reader]);
 }
 
-// expect: race-free
+// expect: race-free, up to atomics
 fn rendezvous_after() {
     let (data, (sender, receiver)) = (word(), sync_channel(0));
     let reader = thread::spawn(work!(
@@ -321,7 +321,7 @@ fn rendezvous_after() {
 }
 
 /// Where there is room for a message, the sender does not wait for the receiver, who does not sleep either.
-// expect: race read/write on 8 bytes of heap by 0/1
+// expect: race read/write on 8 bytes of heap by 0/1, up to atomics
 fn rendezvous_with_room() {
     let (data, (sender, receiver)) = (word(), sync_channel(1));
     let writer = thread::spawn(work!(
@@ -336,7 +336,7 @@ fn rendezvous_with_room() {
 }
 
 /// Without room, a send is over after the receiver has come.
-// expect: race-free
+// expect: race-free, up to atomics
 fn rendezvous_both_ways() {
     let (data, (sender, receiver)) = (word(), sync_channel(0));
     let writer = thread::spawn(work!(
@@ -351,7 +351,7 @@ fn rendezvous_both_ways() {
 }
 
 /// The second of three threads passes on what it has not finished.
-// expect: race write/read on 8 bytes of heap by 2/3
+// expect: race write/read on 8 bytes of heap by 2/3, up to atomics
 fn pipeline_passed_early() {
     let ((sender, first), (forward, second)) = (channel(), channel());
     let _kept = forward.clone();
@@ -367,7 +367,7 @@ fn pipeline_passed_early() {
     join(threads);
 }
 
-// expect: race-free
+// expect: race-free, up to atomics
 fn pipeline_passed_on() {
     let ((sender, first), (forward, second)) = (channel(), channel());
     let threads = [
@@ -384,7 +384,7 @@ fn pipeline_passed_on() {
 }
 
 /// Each of two workers takes one job. They share the receiver, and the result.
-// expect: race write/write on 8 bytes of stack by 1/2
+// expect: race write/write on 8 bytes of stack by 1/2, up to locks and atomics
 fn pool_of_one_result() {
     let (result, (sender, jobs)) = (Shared::new(0u64), channel());
     [1, 2].into_iter().for_each(|job| sender.send(job).unwrap());
@@ -395,7 +395,7 @@ fn pool_of_one_result() {
     });
 }
 
-// expect: race-free
+// expect: race-free, up to locks and atomics
 fn pool_of_own_jobs() {
     let (sender, jobs) = channel();
     [word(), word()].into_iter().for_each(|job| sender.send(job).unwrap());
@@ -407,7 +407,7 @@ fn pool_of_own_jobs() {
 }
 
 /// The results are there when the workers say so; one of them is looked at before.
-// expect: race read/write on 8 bytes of heap by 0/3
+// expect: race read/write on 8 bytes of heap by 0/3, up to atomics
 fn pool_of_results_peeked() {
     let (words, (sender, results)) = ([word(), word(), word()], channel());
     let threads = words.map(|result| {
@@ -422,7 +422,7 @@ fn pool_of_results_peeked() {
     join(threads);
 }
 
-// expect: race-free
+// expect: race-free, up to atomics
 fn pool_of_results() {
     let (words, (sender, results)) = ([word(), word(), word()], channel());
     let threads = words.map(|result| {

@@ -24,13 +24,13 @@ pub const POINTS: &[Point] = points![
 ];
 
 /// Each has a `Once` of its own.
-// expect: race write/write on 8 bytes of stack by 1/2
+// expect: race write/write on 8 bytes of stack by 1/2, up to atomics
 fn init_twice() {
     let (data, once) = (Shared::new(0), [Once::new(), Once::new()]);
     both(|me| once[me].call_once(|| store!(data, me))); // race (1) race (2)
 }
 
-// expect: race-free
+// expect: race-free, up to atomics
 fn init_once() {
     let (data, once) = (Shared::new(0), Once::new());
     both(|me| {
@@ -39,20 +39,20 @@ fn init_once() {
     });
 }
 
-// expect: race write/write on 8 bytes of stack by 1/2
+// expect: race write/write on 8 bytes of stack by 1/2, up to atomics
 fn init_cell_changed() {
     let cell = OnceLock::new();
     both(|me| store!(cell.get_or_init(|| Shared::new(0)), me)); // race (1) race (2)
 }
 
-// expect: race-free
+// expect: race-free, up to atomics
 fn init_cell_read() {
     let cell = OnceLock::new();
     both(|me| _ = load!(cell.get_or_init(|| Shared::new(me))));
 }
 
 /// What comes after the cell was set is not covered by it.
-// expect: race write/read on 8 bytes of stack by 1/2
+// expect: race write/read on 8 bytes of stack by 1/2, up to atomics
 fn init_cell_set_before() {
     let (data, cell) = (Shared::new(0u64), OnceLock::new());
     pair(
@@ -67,7 +67,7 @@ fn init_cell_set_before() {
     );
 }
 
-// expect: race-free
+// expect: race-free, up to atomics
 fn init_cell_set_after() {
     let (data, cell) = (Shared::new(0u64), OnceLock::new());
     pair(
@@ -84,13 +84,13 @@ fn init_cell_set_after() {
 
 type Table = LazyLock<Vec<Shared<usize>>>;
 
-// expect: race write/write on 8 bytes of heap by 1/2
+// expect: race write/write on 8 bytes of heap by 1/2, up to atomics
 fn init_lazy_shared() {
     static TABLE: Table = Table::new(|| vec![Shared::new(0)]);
     both(|me| store!(TABLE[0], me)); // race (1) race (2)
 }
 
-// expect: race-free
+// expect: race-free, up to atomics
 fn init_lazy_apart() {
     static TABLE: Table = Table::new(|| vec![Shared::new(0), Shared::new(0)]);
     both(|me| store!(TABLE[me], me));
@@ -118,7 +118,7 @@ impl Checked {
 }
 
 /// Double-checked locking. The second one comes late, without order, and needs no lock.
-// expect: race write/read on 8 bytes of stack by 1/2
+// expect: race write/read on 8 bytes of stack by 1/2, up to atomics
 fn init_checked_relaxed() {
     let (data, checked) = (Shared::new(0u64), Checked::default());
     pair(
@@ -131,7 +131,7 @@ fn init_checked_relaxed() {
     );
 }
 
-// expect: race-free
+// expect: race-free, up to atomics
 fn init_checked_twice() {
     let (data, checked) = (Shared::new(0usize), Checked::default());
     both(|me| {

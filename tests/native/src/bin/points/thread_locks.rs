@@ -53,7 +53,7 @@ pub const POINTS: &[Point] = points![
     barrier_leader_first,
 ];
 
-// expect: race write/write on 8 bytes of stack by 1/2
+// expect: race write/write on 8 bytes of stack by 1/2, up to atomics
 fn mutex_on_one_side() {
     let (data, guard) = (Shared::new(0u64), Mutex::new(()));
     pair(
@@ -65,7 +65,7 @@ fn mutex_on_one_side() {
     );
 }
 
-// expect: race-free
+// expect: race-free, up to locks and atomics
 fn mutex_on_both_sides() {
     let (data, guard) = (Shared::new(0usize), Mutex::new(()));
     both(|me| {
@@ -74,7 +74,7 @@ fn mutex_on_both_sides() {
     });
 }
 
-// expect: race write/write on 8 bytes of stack by 1/2
+// expect: race write/write on 8 bytes of stack by 1/2, up to atomics
 fn mutex_of_each() {
     let (data, guards) = (Shared::new(0usize), [Mutex::new(()), Mutex::new(())]);
     both(|me| {
@@ -84,7 +84,7 @@ fn mutex_of_each() {
 }
 
 /// Two locks each, in the same order, of which one is enough.
-// expect: race-free
+// expect: race-free, up to locks and atomics
 fn mutex_of_both() {
     let (data, guards) = (Shared::new(0usize), [Mutex::new(()), Mutex::new(())]);
     both(|me| {
@@ -93,23 +93,23 @@ fn mutex_of_both() {
     });
 }
 
-// expect: race write/read on 8 bytes of stack by 1/2
+// expect: race write/read on 8 bytes of stack by 1/2, up to atomics
 fn mutex_read_outside() {
-    let mut data = Mutex::new(0u64);
-    let inside = Pointer(data.get_mut().unwrap());
-    pair(
-        || *lock(&data) = 1,  // race (1)
-        || _ = load!(inside), // race (2)
-    );
+    let data = &mut Mutex::new(0u64);
+    let (inside, data) = (Pointer(data.get_mut().unwrap()), &*data);
+    thread::scope(|threads| {
+        let _writer = threads.spawn(work!(*lock(data) = 1;)); // race (1)
+        let _reader = threads.spawn(work!(load!(inside))); // race (2)
+    });
 }
 
-// expect: race-free
+// expect: race-free, up to locks and atomics
 fn mutex_read_inside() {
     let data = Mutex::new(0u64);
     pair(|| *lock(&data) = 1, || _ = black_box(*lock(&data)));
 }
 
-// expect: race write/write on 8 bytes of stack by 1/2
+// expect: race write/write on 8 bytes of stack by 1/2, up to atomics
 fn mutex_given_back() {
     let (data, guard) = (Shared::new(0usize), Mutex::new(()));
     both(|me| {
@@ -118,7 +118,7 @@ fn mutex_given_back() {
     });
 }
 
-// expect: race-free
+// expect: race-free, up to locks and atomics
 fn mutex_kept() {
     let (data, guard) = (Shared::new(0usize), Mutex::new(()));
     both(|me| {
@@ -129,7 +129,7 @@ fn mutex_kept() {
 }
 
 /// It takes the lock, and does not look at what it guards.
-// expect: race write/read on 8 bytes of stack by 1/2
+// expect: race write/read on 8 bytes of stack by 1/2, up to atomics
 fn mutex_not_asked() {
     let (data, ready) = (Shared::new(0u64), Mutex::new(false));
     pair(
@@ -144,7 +144,7 @@ fn mutex_not_asked() {
     );
 }
 
-// expect: race-free
+// expect: race-free, up to locks and atomics
 fn mutex_asked() {
     let (data, ready) = (Shared::new(0u64), Mutex::new(false));
     pair(
@@ -173,7 +173,7 @@ fn taken<T>(slot: &Mutex<Option<T>>) -> T {
 }
 
 /// Who has put the pointer into the slot still uses it.
-// expect: race write/write on 8 bytes of heap by 1/2
+// expect: race write/write on 8 bytes of heap by 1/2, up to locks and atomics
 fn mutex_slot_copied() {
     let slot = Mutex::new(None);
     pair(
@@ -186,14 +186,14 @@ fn mutex_slot_copied() {
     );
 }
 
-// expect: race-free
+// expect: race-free, up to locks and atomics
 fn mutex_slot_taken() {
     let slot = Mutex::new(None);
     pair(|| *lock(&slot) = Some(Box::new(5u64)), || *black_box(taken(&slot)) += 1);
 }
 
 /// It does not get the lock, and goes on all the same. The flags order nothing.
-// expect: race write/write on 8 bytes of stack by 1/2
+// expect: race write/write on 8 bytes of stack by 1/2, up to atomics
 fn mutex_refused() {
     let (data, guard) = (Shared::new(0u64), Mutex::new(()));
     let (held, refused) = (AtomicBool::new(false), AtomicBool::new(false));
@@ -213,7 +213,7 @@ fn mutex_refused() {
     );
 }
 
-// expect: race-free
+// expect: race-free, up to locks and atomics
 fn mutex_tried_again() {
     let (data, guard) = (Shared::new(0usize), Mutex::new(()));
     both(|me| {
@@ -228,7 +228,7 @@ fn mutex_tried_again() {
 }
 
 /// Somebody panics under the lock; the other one does not take it.
-// expect: race write/write on 8 bytes of stack by 1/2
+// expect: race write/write on 8 bytes of stack by 1/2, up to atomics
 fn mutex_poisoned_outside() {
     let data = &mut Mutex::new(0u64);
     let (inside, data) = (Pointer(data.get_mut().unwrap()), &*data);
@@ -243,7 +243,7 @@ fn mutex_poisoned_outside() {
     });
 }
 
-// expect: race-free
+// expect: race-free, up to locks and atomics
 fn mutex_poisoned_inside() {
     let data = &Mutex::new(0u64);
     thread::scope(|threads| {
@@ -258,7 +258,7 @@ fn mutex_poisoned_inside() {
     assert!(data.is_poisoned());
 }
 
-// expect: race write/write on 8 bytes of stack by 1/2
+// expect: race write/write on 8 bytes of stack by 1/2, up to atomics
 fn rwlock_written_by_readers() {
     let (data, guard) = (Shared::new(0usize), RwLock::new(()));
     both(|me| {
@@ -267,7 +267,7 @@ fn rwlock_written_by_readers() {
     });
 }
 
-// expect: race-free
+// expect: race-free, up to locks and atomics
 fn rwlock_written_by_writers() {
     let (data, guard) = (Shared::new(0usize), RwLock::new(()));
     both(|me| {
@@ -277,24 +277,24 @@ fn rwlock_written_by_writers() {
 }
 
 /// A reader of the guarded value, without the lock.
-// expect: race write/read on 8 bytes of stack by 1/2
+// expect: race write/read on 8 bytes of stack by 1/2, up to atomics
 fn rwlock_read_outside() {
-    let mut data = RwLock::new(0u64);
-    let inside = Pointer(data.get_mut().unwrap());
-    pair(
-        || *data.write().unwrap() = 1, // race (1)
-        || _ = load!(inside),          // race (2)
-    );
+    let data = &mut RwLock::new(0u64);
+    let (inside, data) = (Pointer(data.get_mut().unwrap()), &*data);
+    thread::scope(|threads| {
+        let _writer = threads.spawn(work!(*data.write().unwrap() = 1;)); // race (1)
+        let _reader = threads.spawn(work!(load!(inside))); // race (2)
+    });
 }
 
-// expect: race-free
+// expect: race-free, up to locks and atomics
 fn rwlock_read_inside() {
     let data = RwLock::new(0u64);
     pair(|| *data.write().unwrap() = 1, || _ = black_box(*data.read().unwrap()));
 }
 
 /// Readers order nothing, whatever they read.
-// expect: race write/read on 8 bytes of stack by 1/2
+// expect: race write/read on 8 bytes of stack by 1/2, up to atomics
 fn rwlock_readers_only() {
     let (data, ready) = (Shared::new(0u64), RwLock::new(false));
     pair(
@@ -309,7 +309,7 @@ fn rwlock_readers_only() {
     );
 }
 
-// expect: race-free
+// expect: race-free, up to locks and atomics
 fn rwlock_written_before() {
     let (data, ready) = (Shared::new(0u64), RwLock::new(false));
     pair(
@@ -326,7 +326,7 @@ fn rwlock_written_before() {
     );
 }
 
-// expect: race write/read on 8 bytes of stack by 0/1
+// expect: race write/read on 8 bytes of stack by 0/1, up to locks and atomics
 fn condvar_written_after() {
     let (data, open, bell) = (&Shared::new(0u64), &Mutex::new(false), &Condvar::new());
     thread::scope(|threads| {
@@ -340,7 +340,7 @@ fn condvar_written_after() {
     });
 }
 
-// expect: race-free
+// expect: race-free, up to locks and atomics
 fn condvar_written_before() {
     let (data, open, bell) = (&Shared::new(0u64), &Mutex::new(false), &Condvar::new());
     thread::scope(|threads| {
@@ -355,7 +355,7 @@ fn condvar_written_before() {
 }
 
 /// Nobody has notified it.
-// expect: race write/read on 8 bytes of stack by 0/1
+// expect: race write/read on 8 bytes of stack by 0/1, up to atomics
 fn condvar_timed_out() {
     let (data, open, bell) = (&Shared::new(0u64), &Mutex::new(false), &Condvar::new());
     thread::scope(|threads| {
@@ -368,7 +368,7 @@ fn condvar_timed_out() {
 }
 
 /// It looks again whenever the time is over.
-// expect: race-free
+// expect: race-free, up to locks and atomics
 fn condvar_waited() {
     let (data, open, bell) = (&Shared::new(0u64), &Mutex::new(false), &Condvar::new());
     thread::scope(|threads| {
@@ -406,10 +406,10 @@ fn workers<T: Send>(jobs: [T; 3], does: impl Fn(T) + Sync) {
 // expect: race
 fn workers_of_one_result() {
     let result = Shared::new(0u64);
-    workers([1, 2, 3], |job| store!(result, job));
+    workers([1, 2, 3], |job| store!(result, job)); // race (1) race (2)
 }
 
-// expect: race-free
+// expect: race-free, up to locks and atomics
 fn workers_of_own_jobs() {
     workers([word(), word(), word()], |job| store!(job, load!(job) + 1));
 }
@@ -418,13 +418,13 @@ fn workers_of_own_jobs() {
 fn barrier_too_late() {
     let (words, barrier) = ([Shared::new(0), Shared::new(0)], Barrier::new(2));
     both(|me| {
-        store!(words[me], me);
-        load!(words[1 - me]);
+        store!(words[me], me); // race (1) race (2)
+        load!(words[1 - me]); // race (1) race (2)
         barrier.wait();
     });
 }
 
-// expect: race-free
+// expect: race-free, up to atomics
 fn barrier_in_between() {
     let (words, barrier) = ([Shared::new(0), Shared::new(0)], Barrier::new(2));
     both(|me| {
@@ -441,12 +441,12 @@ fn barrier_once() {
     both(|me| {
         store!(words[me], me);
         barrier.wait();
-        let other = load!(words[1 - me]);
-        store!(words[me], other);
+        let other = load!(words[1 - me]); // race (1) race (2)
+        store!(words[me], other); // race (1) race (2)
     });
 }
 
-// expect: race-free
+// expect: race-free, up to atomics
 fn barrier_twice() {
     let (words, barrier) = ([Shared::new(0), Shared::new(0)], Barrier::new(2));
     both(|me| {
@@ -465,14 +465,14 @@ fn barrier_leader_alone() {
     let (data, barrier) = (Shared::new(0), Barrier::new(2));
     both(|me| {
         if barrier.wait().is_leader() {
-            store!(data, me);
+            store!(data, me); // race (1)
         } else {
-            load!(data);
+            load!(data); // race (2)
         }
     });
 }
 
-// expect: race-free
+// expect: race-free, up to atomics
 fn barrier_leader_first() {
     let (data, barrier) = (Shared::new(0), Barrier::new(2));
     both(|me| {

@@ -12,6 +12,8 @@ use crate::shared::Pointer;
 macro_rules! work {
     ($($body:tt)*) => {
         move || {
+            // A read at the very beginning would be shown in the standard library, where optimised code makes it.
+            std::hint::black_box(());
             _ = { $($body)* };
             // As in `spawn!` of `shared.rs`.
             std::hint::black_box(());

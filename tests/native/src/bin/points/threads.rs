@@ -85,7 +85,7 @@ fn spawn_own_words() {
 // expect: race
 fn spawn_bumps() {
     let data = word();
-    join([0; 2].map(|_| thread::spawn(work!(store!(data, load!(data) + 1)))));
+    join([0; 2].map(|_| thread::spawn(work!(store!(data, load!(data) + 1))))); // race (1) race (2)
 }
 
 /// The first is over before the second starts.
@@ -171,9 +171,9 @@ fn join_by_another() {
 // expect: race
 fn join_child_only() {
     let data = word();
-    let child = thread::spawn(move || thread::spawn(work!(store!(data, 1))));
+    let child = thread::spawn(move || thread::spawn(work!(store!(data, 1)))); // race (1)
     let grandchild = child.join().unwrap();
-    load!(data);
+    load!(data); // race (2)
     join([grandchild]);
 }
 
@@ -204,19 +204,19 @@ fn builder_joined() {
 }
 
 /// Nobody joins it. The flag says that it is done, and orders nothing.
-// expect: race write/read on 8 bytes of heap by 1/0
+// expect: race read/write on 8 bytes of heap by 0/1, up to atomics
 fn detached_relaxed() {
     static DONE: AtomicBool = AtomicBool::new(false);
     let data = word();
     let _detached = thread::spawn(work!(
-        store!(data, 1); // race (1)
+        store!(data, 1); // race (2)
         DONE.store(true, Relaxed);
     ));
     until(|| DONE.load(Relaxed));
-    load!(data); // race (2)
+    load!(data); // race (1)
 }
 
-// expect: race-free
+// expect: race-free, up to atomics
 fn detached_released() {
     static DONE: AtomicBool = AtomicBool::new(false);
     let data = word();
@@ -229,14 +229,14 @@ fn detached_released() {
 }
 
 /// That a thread has finished is a count, which is read without order.
-// expect: race write/read on 8 bytes of heap by 1/0
+// expect: race read/write on 8 bytes of heap by 0/1
 fn finished_only() {
     let data = word();
-    let writer = thread::spawn(work!(store!(data, 1))); // race (1)
+    let writer = thread::spawn(work!(store!(data, 1))); // race (2)
     while !writer.is_finished() {
         thread::yield_now();
     }
-    load!(data); // race (2)
+    load!(data); // race (1)
     join([writer]);
 }
 
@@ -254,7 +254,7 @@ fn finished_and_joined() {
 // expect: race
 fn slots_all_the_first() {
     let (_slots, first) = buffer(0u64, 4);
-    join([1, 2, 3, 4].map(|value| thread::spawn(work!(store!(first, value)))));
+    join([1, 2, 3, 4].map(|value| thread::spawn(work!(store!(first, value))))); // race (1) race (2)
 }
 
 // expect: race-free
@@ -279,8 +279,8 @@ fn slots_from_the_end() {
 // expect: race
 fn slots_summed_early() {
     let (_slots, first) = buffer(0usize, 3);
-    let threads = [0, 1, 2].map(|index| thread::spawn(work!(store!(at(first, index), 1))));
-    black_box((0..3).map(|index| load!(at(first, index))).sum::<usize>());
+    let threads = [0, 1, 2].map(|index| thread::spawn(work!(store!(at(first, index), 1)))); // race (2)
+    black_box((0..3).map(|index| load!(at(first, index))).sum::<usize>()); // race (1)
     join(threads);
 }
 
@@ -291,7 +291,7 @@ fn slots_summed() {
     assert_eq!((0..3).map(|index| load!(at(first, index))).sum::<usize>(), 3);
 }
 
-// expect: race write/write on 8 bytes of stack by 0/1
+// expect: race write/write on 8 bytes of stack by 0/1, up to atomics
 fn scope_open() {
     let data = &Shared::new(0u64);
     thread::scope(|threads| {
@@ -300,7 +300,7 @@ fn scope_open() {
     });
 }
 
-// expect: race-free
+// expect: race-free, up to atomics
 fn scope_closed() {
     let data = &Shared::new(0u64);
     thread::scope(|threads| _ = threads.spawn(work!(store!(data, 1))));
@@ -312,13 +312,13 @@ fn scope_closed() {
 fn scope_of_the_grandchild() {
     let data = &Shared::new(0u64);
     thread::scope(|threads| {
-        let child = threads.spawn(move || threads.spawn(work!(store!(data, 1))));
+        let child = threads.spawn(move || threads.spawn(work!(store!(data, 1)))); // race (1)
         let _grandchild = child.join().unwrap();
-        load!(data);
+        load!(data); // race (2)
     });
 }
 
-// expect: race-free
+// expect: race-free, up to atomics
 fn scope_in_the_child() {
     let data = &Shared::new(0u64);
     thread::scope(|threads| {
@@ -328,7 +328,7 @@ fn scope_in_the_child() {
     });
 }
 
-// expect: race write/write on 8 bytes of heap by 1/2
+// expect: race write/write on 8 bytes of heap by 1/2, up to atomics
 fn scope_overlapping() {
     let (_words, first) = buffer(0usize, 8);
     both(|me| {
@@ -338,7 +338,7 @@ fn scope_overlapping() {
     });
 }
 
-// expect: race-free
+// expect: race-free, up to atomics
 fn scope_disjoint() {
     let mut words = [0u64; 8];
     thread::scope(|threads| {
@@ -349,7 +349,7 @@ fn scope_disjoint() {
     assert_eq!(words, [1; 8]);
 }
 
-// expect: race write/read on 8 bytes of heap by 0/1
+// expect: race write/read on 8 bytes of heap by 0/1, up to atomics
 fn unpark_before_write() {
     let data = word();
     let reader = thread::spawn(work!(
@@ -361,7 +361,7 @@ fn unpark_before_write() {
     join([reader]);
 }
 
-// expect: race-free
+// expect: race-free, up to atomics
 fn unpark_after_write() {
     let data = word();
     let reader = thread::spawn(work!(
@@ -386,7 +386,7 @@ fn park_timed_out() {
 }
 
 /// The main thread waits. It parks at least once, so that the flag need not order anything.
-// expect: race-free
+// expect: race-free, up to atomics
 fn park_until_told() {
     static TOLD: AtomicBool = AtomicBool::new(false);
     let (data, main) = (word(), thread::current());
@@ -403,12 +403,12 @@ fn park_until_told() {
     join([writer]);
 }
 
-// expect: race write/read on 8 bytes of heap by 1/0
+// expect: race read/write on 8 bytes of heap by 0/1
 fn sleep_and_read() {
     let data = word();
-    let writer = thread::spawn(work!(store!(data, 1))); // race (1)
+    let writer = thread::spawn(work!(store!(data, 1))); // race (2)
     thread::sleep(Duration::from_millis(2));
-    load!(data); // race (2)
+    load!(data); // race (1)
     join([writer]);
 }
 
@@ -431,8 +431,8 @@ thread_local! {
 // expect: race
 fn local_of_another() {
     let word = Pointer(WORD.with(Cell::as_ptr));
-    let writer = thread::spawn(work!(store!(word, 1)));
-    store!(word, 2);
+    let writer = thread::spawn(work!(store!(word, 1))); // race (2)
+    store!(word, 2); // race (1)
     join([writer]);
     black_box(WORD.get());
 }
@@ -455,7 +455,7 @@ fn local_buffer_lent() {
     BUFFER.take();
 }
 
-// expect: race-free
+// expect: race-free, up to atomics
 fn local_buffer_of_each() {
     both(|_| BUFFER.with_borrow_mut(|buffer| buffer.extend(0..black_box(8))));
 }
@@ -480,11 +480,11 @@ fn local_dropped_after_scope() {
     thread::scope(|threads| {
         drop(threads.spawn(work!(
             until(|| BEGUN.load(Relaxed));
-            LAST.set(Some(Last(Box::new(move || store!(data, 1)))));
+            LAST.set(Some(Last(Box::new(move || store!(data, 1))))); // race (1)
         )));
         BEGUN.store(true, Relaxed);
     });
-    load!(data);
+    load!(data); // race (2)
     until(|| DROPPED.load(Relaxed));
 }
 

@@ -361,8 +361,10 @@ impl Session {
 
     /// Creates a task that only the end of the program joins: what this thread does is looked at until then.
     pub fn spawn_detached(&mut self, birth: Birth, stack: Stack) -> Handle {
-        let kind = self.for_good();
-        self.spawn(kind, birth, stack)
+        self.keep();
+        // Outside of every finish it is as any other.
+        let outside = self.tasks.innermost_finish() == 0;
+        self.spawn(if outside { TaskKind::Async } else { TaskKind::Detached }, birth, stack)
     }
 
     /// What this thread does is looked at until the program ends.

@@ -1,33 +1,64 @@
 //! Threads are tasks: started by whoever creates them, ended when their last thread-local variable is gone, joined by `pthread_join`.
 //!
-//! No scope joins a thread. Its end is a promise that it sets, and that whoever joins it gets. What else orders threads (`std::thread::scope`,
-//! channels, locks) is said by atomic operations and futexes (`sync`).
+//! A thread is a future, and a join gets it: when all were joined, nothing is parallel any more, and the past is forgotten. A finish
+//! around it would join it, too, which is not so; there it is a detached task with a promise that it sets at its end. What else orders
+//! threads (`std::thread::scope`, channels, locks) is said by atomic operations and futexes (`sync`).
 
 use dagsan_core::{Event, TaskId, TaskKind};
 use dagsan_findings as findings;
 
+use crate::events;
 use crate::session::Session;
 use crate::state::OWNER;
 use crate::tasks::{Birth, Handle, Stack};
 use crate::threads::End;
 
+/// How a thread is joined.
+#[derive(Debug, Clone, Copy)]
+pub struct Joined {
+    pub task: Handle,
+    /// What it sets at its end, if it is not a future.
+    promise: Option<u64>,
+}
+
 impl Session {
     /// The running task creates a thread; `frame` is that of the function that does. It does not run yet.
-    pub fn create_thread(&mut self, frame: usize) -> Handle {
+    pub fn create_thread(&mut self, frame: usize) -> Joined {
         let call = self.stack_of_call(frame);
         let parent = self.told();
         let creator = self.tasks.handle();
         let child = TaskId(self.stream.structure().task_count());
-        let kind = self.for_good();
+        self.keep();
+        let outside = self.tasks.innermost_finish() == 0;
+        let kind = if outside { TaskKind::Future } else { TaskKind::Detached };
         self.deliver_before_spawn();
         self.event(Event::Spawn { parent, child, kind });
         self.tasks.born(parent, Birth { name: findings::TaskKind::Thread, place: None });
         self.found.calls.insert(child.0, call);
-        let handle = self.tasks.spawn(child, kind, Stack::default());
+        let task = self.tasks.spawn(child, kind, Stack::default());
         self.shared.spawn(kind, self.tasks.slot());
         self.tasks.resume(creator);
         self.shared.turn(self.tasks.slot());
-        handle
+        let promise = if outside { None } else { Some(events::__dagsan_promise_new()) };
+        Joined { task, promise }
+    }
+
+    /// The running task joins a thread that has ended.
+    pub fn join_thread(&mut self, thread: Joined) {
+        if let Some(promise) = thread.promise {
+            self.promise_get(promise);
+            return self.promise_drop(promise);
+        }
+        let task = self.told();
+        self.event(Event::FutureGet { task, future: thread.task.task() });
+        self.future_drop(thread.task);
+    }
+
+    /// Nobody will join it.
+    pub fn detach_thread(&mut self, thread: Joined) {
+        if thread.promise.is_none() {
+            self.future_drop(thread.task);
+        }
     }
 
     /// The thread of the running task begins, on its stack.
@@ -43,7 +74,9 @@ impl Session {
             let why = "a thread that ran tasks has ended in the middle of them";
             self.give_up(findings::End::CutShort(why.to_owned()));
         }
-        self.promise_set(end.promise);
+        if let Some(promise) = end.joined.promise {
+            self.promise_set(promise);
+        }
         if let Some(scope) = end.scope {
             self.scope_left(scope.get());
         }
@@ -58,12 +91,5 @@ impl Session {
         if self.options.hygiene.thread_locals {
             self.thread_locals = self.image.thread_locals(OWNER.get());
         }
-    }
-
-    /// The kind of a task that only the end of the program joins.
-    pub fn for_good(&mut self) -> TaskKind {
-        self.keep();
-        // Outside of every finish it is as any other.
-        if self.tasks.innermost_finish() == 0 { TaskKind::Async } else { TaskKind::Detached }
     }
 }

@@ -12,12 +12,12 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicPtr, AtomicU32};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use crate::events;
 use crate::session::{self, Inside};
 use crate::sites::{self, DEPTH};
 use crate::start;
 use crate::state::OWNER;
 use crate::tasks::Stack;
+use crate::thread_tasks::Joined;
 use crate::turns::{self, Seat};
 use crate::waits;
 
@@ -193,8 +193,7 @@ type Entry = extern "C-unwind" fn(*mut c_void) -> *mut c_void;
 /// How the end of a thread is told.
 #[derive(Debug, Clone, Copy)]
 pub struct End {
-    /// The promise that it sets.
-    pub promise: u64,
+    pub joined: Joined,
     /// Its scope, if it is the standard library's: that waits until all its threads were counted out, which may be done in code without
     /// hooks.
     pub scope: Option<NonZero<usize>>,
@@ -244,10 +243,10 @@ pub unsafe extern "C" fn pthread_create(
     let checked = session::called_inside(&inside, frame, |session| {
         session.options.threads.then(|| (session.tasks.handle(), session.create_thread(frame)))
     });
-    let checked = checked.flatten().map(|(creator, created)| {
+    let scope = NonZero::new(SCOPE.take());
+    let checked = checked.flatten().map(|(creator, joined)| {
         turns::sit(&inside, creator);
-        let end = End { promise: events::__dagsan_promise_new(), scope: NonZero::new(SCOPE.take()) };
-        Checked { seat: turns::admit(&inside, created), end }
+        Checked { seat: turns::admit(&inside, joined.task), end: End { joined, scope } }
     });
     let started = checked.is_none().then(|| note(frame));
     let begin = Box::into_raw(Box::new(Begin { entry, argument, started, checked }));
@@ -301,10 +300,7 @@ pub unsafe extern "C" fn pthread_join(thread: libc::pthread_t, result: *mut *mut
     while !turns::has_ended(&inside, seat) {}
     // SAFETY: the caller's promise. It has had its last turn, and is about to end.
     let joined = unsafe { real(thread, result) };
-    session::called_inside(&inside, frame, |session| {
-        session.promise_get(end.promise);
-        session.promise_drop(end.promise);
-    });
+    session::called_inside(&inside, frame, |session| session.join_thread(end.joined));
     joined
 }
 
@@ -322,7 +318,11 @@ pub unsafe extern "C" fn pthread_detach(thread: libc::pthread_t) -> c_int {
     if turns::is_seated()
         && let Some(inside) = Inside::enter()
     {
-        joinable(&inside).retain(|(name, _)| *name != thread);
+        let known = joinable(&inside).iter().position(|(name, _)| *name == thread);
+        if let Some(at) = known {
+            let (_, Checked { end, .. }) = joinable(&inside).swap_remove(at);
+            session::with_inside(&inside, |session| session.detach_thread(end.joined));
+        }
     }
     // SAFETY: the caller's promise.
     unsafe { real(thread) }

@@ -298,6 +298,7 @@ pub unsafe extern "C" fn pthread_join(thread: libc::pthread_t, result: *mut *mut
     };
     let (_, Checked { seat, end }) = joinable(&inside).swap_remove(at);
     while !turns::has_ended(&inside, seat) {}
+    turns::forget(&inside, seat);
     // SAFETY: the caller's promise. It has had its last turn, and is about to end.
     let joined = unsafe { real(thread, result) };
     session::called_inside(&inside, frame, |session| session.join_thread(end.joined));
@@ -320,7 +321,8 @@ pub unsafe extern "C" fn pthread_detach(thread: libc::pthread_t) -> c_int {
     {
         let known = joinable(&inside).iter().position(|(name, _)| *name == thread);
         if let Some(at) = known {
-            let (_, Checked { end, .. }) = joinable(&inside).swap_remove(at);
+            let (_, Checked { seat, end }) = joinable(&inside).swap_remove(at);
+            turns::forget(&inside, seat);
             session::with_inside(&inside, |session| session.detach_thread(end.joined));
         }
     }

@@ -79,10 +79,14 @@ struct Place {
     id: i32,
     /// What it runs when it has the turn.
     task: Handle,
+    /// Will nobody ask for its end any more? Then another thread may have the seat.
+    forgotten: bool,
 }
 
 struct Turns {
     places: Vec<Place>,
+    /// Seats of threads that have ended, and that nobody asks about.
+    empty: Vec<Seat>,
     /// Those that are ready or delayed, in their order.
     line: VecDeque<Seat>,
     holder: Seat,
@@ -96,6 +100,7 @@ struct Turns {
 
 static TURNS: Mutex<Turns> = Mutex::new(Turns {
     places: Vec::new(),
+    empty: Vec::new(),
     line: VecDeque::new(),
     holder: Seat::NONE,
     moves: 0,
@@ -113,7 +118,7 @@ thread_local! {
     static SEAT: Cell<Seat> = const { Cell::new(Seat::NONE) };
 }
 
-/// How long a thread sleeps before it looks at what the others do.
+/// How long the first in the line sleeps before it looks at what the others do.
 const PATIENCE: Duration = Duration::from_millis(20);
 
 /// For how many turns of others a lock that another thread holds is not tried.
@@ -173,8 +178,10 @@ pub fn admit(inside: &Inside, task: Handle) -> Seat {
 /// It was not started.
 pub fn dismiss(inside: &Inside, seat: Seat) {
     let mut turns = turns(inside);
-    turns.places[seat.index()].state = State::Over;
     turns.line.retain(|other| *other != seat);
+    let place = &mut turns.places[seat.index()];
+    (place.state, place.forgotten) = (State::Over, true);
+    turns.leaves_seat(seat);
 }
 
 /// This thread begins, and waits for its first turn.
@@ -201,6 +208,13 @@ pub fn has_ended(inside: &Inside, seat: Seat) -> bool {
         wait(inside, std::ptr::from_ref(word).addr(), None);
     }
     state == State::Over
+}
+
+/// Nobody will ask for the end of that thread any more.
+pub fn forget(inside: &Inside, seat: Seat) {
+    let mut turns = turns(inside);
+    turns.places[seat.index()].forgotten = true;
+    turns.leaves_seat(seat);
 }
 
 /// This thread waits until somebody wakes the address. Says whether somebody has, and not only the time.
@@ -361,6 +375,7 @@ fn leave(inside: &Inside, seat: Seat, state: impl FnOnce(u64) -> State) {
             while let Some(seat) = turns.first_waiting(word) {
                 turns.is_ready(seat);
             }
+            turns.leaves_seat(seat);
         }
         _ => {}
     }
@@ -382,7 +397,8 @@ fn await_turn(inside: &Inside, seat: Seat, until: Option<Instant>) -> bool {
     // Acquire: what the thread before has done is seen.
     while word.swap(0, Acquire) == 0 {
         let rest = until.filter(|_| in_time).map(|until| until.saturating_duration_since(Instant::now()));
-        system::sleep_on(word, 0, rest.map_or(PATIENCE, |rest| rest.min(PATIENCE)));
+        let patience = turns(inside).patience(seat);
+        system::sleep_on(word, 0, rest.map_or(patience, |rest| rest.min(patience)));
         let mut turns = turns(inside);
         let waits = matches!(turns.places[seat.index()].state, State::Waits { .. });
         if waits && until.is_some_and(|until| Instant::now() >= until) {
@@ -402,9 +418,27 @@ fn await_turn(inside: &Inside, seat: Seat, until: Option<Instant>) -> bool {
 
 impl Turns {
     fn add(&mut self, state: State, task: Handle) -> Seat {
+        if let Some(seat) = self.empty.pop() {
+            let place = &mut self.places[seat.index()];
+            *place = Place { state, task, thread: 0, id: 0, forgotten: false, ..*place };
+            return seat;
+        }
         let word = Box::leak(Box::new(AtomicU32::new(0)));
-        self.places.push(Place { state, word, thread: 0, id: 0, task });
+        self.places.push(Place { state, word, thread: 0, id: 0, task, forgotten: false });
         Seat(self.places.len() as u32 - 1)
+    }
+
+    /// If nobody needs the seat any more, another thread may have it.
+    fn leaves_seat(&mut self, seat: Seat) {
+        let place = &self.places[seat.index()];
+        if place.state == State::Over && place.forgotten {
+            self.empty.push(seat);
+        }
+    }
+
+    /// How long a thread sleeps before it looks at what the others do. One does so often: who is next.
+    fn patience(&self, seat: Seat) -> Duration {
+        if self.line.front() == Some(&seat) { PATIENCE } else { 25 * PATIENCE }
     }
 
     /// This thread is the one of the seat.

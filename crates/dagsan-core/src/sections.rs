@@ -282,8 +282,9 @@ impl Line {
         }
     }
 
-    /// Drops touches that later ones stand for, since their sections follow them and are over.
+    /// Drops touches that later ones stand for, since their sections follow them and are over, or are of the same task.
     fn drop_followed(&mut self, known: &mut Known) {
+        self.touches.iter_mut().for_each(|touches| touches.drop_earlier(known));
         let follower = |touch: &Touch| {
             let by = known.sections.get(&touch.section)?.followed_by?;
             known.is_over(by).then_some(by)
@@ -361,6 +362,30 @@ impl Touches {
         // Before the others, for the last may still grow.
         self.list.splice(..0, replaced);
         self.mask = self.list.iter().fold(0, |mask, touch| mask | touch.mask);
+    }
+
+    /// Drops those that later ones of the same task and lock stand for: an earlier section of a task ends before a later one does, and who depends
+    /// on it may as well depend on that.
+    fn drop_earlier(&mut self, known: &mut Known) {
+        let mut later: FxHashMap<(LockId, LockMode, TaskId), u64> = FxHashMap::default();
+        let mut dropped = Vec::new();
+        let list = std::mem::take(&mut self.list);
+        let mut kept: Vec<Touch> = list
+            .into_iter()
+            .rev()
+            .filter(|touch| {
+                let section = known.sections.get(&touch.section);
+                let Some(by) = section.and_then(|section| section.by) else { return true };
+                let mask = later.entry((touch.lock, touch.mode, by)).or_default();
+                let stands = section.is_some_and(|section| section.ended) && touch.mask & !*mask == 0;
+                *mask |= touch.mask;
+                dropped.extend(stands.then_some(touch.section));
+                !stands
+            })
+            .collect();
+        kept.reverse();
+        self.list = kept;
+        dropped.into_iter().for_each(|section| known.forget(section));
     }
 
     /// A task that is in these sections has done this.

@@ -23,8 +23,9 @@
 //! a reader's shows only at its end; until then it is taken for one if the word was looked at before, since readers count. Later ones
 //! of the same amount are known for what they are.
 //!
-//! A lock whose memory is gone, or that another task has given back, is not held any more. Who takes the word next, takes another
-//! lock: this one kept nobody out. So it is if a task ends without giving it back.
+//! A lock whose memory is gone is not held any more. Who takes the word next, takes another
+//! lock: this one kept nobody out. So it is if a task ends without giving it back. A word that another task has given back is no lock from then on: the
+//! one was to tell the other something (`select` of a channel's operation).
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -400,6 +400,12 @@ impl Session {
         if new == 0 && self.sync.locks.is_held(address) {
             // Somebody else gives it back: it was passed on, or is none.
             self.lose(address);
+            if let Some(word) = self.sync.words.get_mut(address) {
+                word.is_passed_on = true;
+            }
+            return false;
+        }
+        if self.sync.words.get_mut(address).is_some_and(|word| word.is_passed_on) {
             return false;
         }
         if old == Some(0) && new != 0 && change == Change::CompareExchange && order.acquire {

@@ -16,6 +16,8 @@ pub(super) struct Word {
     /// The value that was seen or written last, if it was not changed since by operations that say nothing (`lately`).
     pub(super) last: Option<u64>,
     pub(super) lock: Option<LockId>,
+    /// Has a task given back what another had taken? Then it is no lock, but says something to somebody.
+    pub(super) is_passed_on: bool,
     /// What readers add to it, if it was seen to be a lock for reading.
     pub(super) reader: Option<u64>,
     /// What writers make of it, if it was seen to be a lock for writing.
@@ -74,6 +76,7 @@ impl Words {
                 bytes,
                 last: Some(value),
                 lock: None,
+                is_passed_on: false,
                 reader: None,
                 writer: None,
                 seen_by: None,
@@ -152,6 +155,9 @@ impl Words {
         if let Some(fence) = fence
             && !word.fences.contains(&fence)
         {
+            // What an earlier fence of the same task has released, a later one has too.
+            let earlier = word.fences.extract_if(.., |(by, _)| *by == fence.0);
+            earlier.for_each(|(_, fence)| self.objects.let_go(fence));
             word.fences.push(fence);
             word.acquired = None;
             self.objects.hold(fence.1);

@@ -436,9 +436,10 @@ impl Turns {
         }
     }
 
-    /// How long a thread sleeps before it looks at what the others do. One does so often: who is next.
+    /// How long a thread sleeps before it looks at what the others do. Who is next does so often, and who waits for a lock.
     fn patience(&self, seat: Seat) -> Duration {
-        if self.line.front() == Some(&seat) { PATIENCE } else { 25 * PATIENCE }
+        let is_delayed = matches!(self.places[seat.index()].state, State::Delayed { .. });
+        if is_delayed || self.line.front() == Some(&seat) { PATIENCE } else { 25 * PATIENCE }
     }
 
     /// This thread is the one of the seat.

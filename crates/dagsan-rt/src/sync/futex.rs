@@ -13,6 +13,7 @@ use rustc_hash::FxHashMap;
 use crate::peek::peek;
 use crate::session::Session;
 use crate::tasks::Handle;
+use crate::turns;
 
 /// See the module's documentation.
 #[derive(Debug, Default)]
@@ -75,6 +76,34 @@ impl Session {
                 self.uses.locks = true;
                 self.sync.futexes.given.push((task, held.address, bytes));
             }
+        }
+    }
+
+    /// The running task has given back a lock. Where there are threads, others may wait for it, and take it in ways of their own.
+    pub(super) fn unlocked(&mut self, address: usize, task: TaskId) {
+        if !turns::are_taken() || !self.sync.hygiene.atomics {
+            return;
+        }
+        let words = &mut self.sync.words;
+        let sync = match words.get_mut(address).and_then(|word| word.unlocked) {
+            Some(sync) => sync,
+            None => {
+                let new = words.objects.new_object();
+                words.get_mut(address).into_iter().for_each(|word| word.unlocked = Some(new));
+                new
+            }
+        };
+        self.event(Event::Release { task, sync, keep: true });
+    }
+
+    /// The running task has done something to a word with acquire order. If that is a lock, which it does not hold as locks are known to be held,
+    /// it may have waited for it.
+    pub(super) fn waited_for_lock(&mut self, address: usize, task: TaskId) {
+        if self.sync.locks.held_by(task, address).is_none()
+            && let Some(sync) = self.sync.words.get_mut(address).and_then(|word| word.unlocked)
+        {
+            self.uses.atomics = true;
+            self.counted_acquire(task, sync);
         }
     }
 

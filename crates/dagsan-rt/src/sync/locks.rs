@@ -21,7 +21,7 @@
 //! That is what the mutexes and read-write locks of the standard library and of parking_lot do. A writer of the standard
 //! library's read-write lock subtracts, too: a number of ones, more than there can be readers. Whether the first section of a word is
 //! a reader's shows only at its end; until then it is taken for one if the word was looked at before, since readers count. Later ones
-//! of the same amount are known for what they are.
+//! of the same amount are known for what they are, and so is an amount that was once taken without a look.
 //!
 //! A lock whose memory is gone is not held any more. Who takes the word next, takes another
 //! lock: this one kept nobody out. So it is if a task ends without giving it back. A word that another task has given back is no lock from then on: the

@@ -53,7 +53,7 @@ use futex::Futexes;
 pub use locks::Change;
 use locks::{GivenBack, Held, LockWords};
 use once::Watch;
-use words::{Releasers, Words};
+use words::{Releasers, Word, Words};
 use workers::{ISOLATED, Seats};
 
 /// The memory order of an operation.
@@ -287,6 +287,9 @@ impl Session {
             self.sync.accesses.push(Made { access, origin, stands: false });
         }
         let is_locks = self.lock_operation(address, bytes, done, order, task);
+        if order.acquire && !is_locks {
+            self.waited_for_lock(address, task);
+        }
         let relaxed = order == Order::RELAXED && !is_locks && self.sync.is_quiet(address, task);
         let word = self.sync.words.entry(address, bytes, value);
         (word.last, word.seen_by) = (Some(value), (kind == AccessKind::Read).then_some(task));
@@ -437,6 +440,11 @@ impl Session {
         let word = words.entry(address, bytes, taken);
         let lock = *word.lock.get_or_insert_with(|| locks.new_lock());
         let counted = word.seen_by == Some(task);
+        if !counted {
+            // Readers look first: who adds that much without a look has it alone, and so had those who looked.
+            word.writer = Some(taken);
+            word.reader = word.reader.filter(|&reader| reader != taken);
+        }
         let shared = word.reader == Some(taken) || counted && word.writer != Some(taken);
         let mode = if shared { LockMode::Shared } else { LockMode::Exclusive };
         locks.take(Held { task, address, lock, taken, counted, fenced: false });
@@ -453,7 +461,11 @@ impl Session {
         order: Order,
     ) -> bool {
         let Held { task, address, lock, taken, fenced, .. } = held;
-        let given_back = held.after(change, (old, new), bytes, order.release || fenced);
+        let mut given_back = held.after(change, (old, new), bytes, order.release || fenced);
+        let is_writers = |word: &mut Word| word.writer == Some(taken);
+        if given_back == GivenBack::ByReader && self.sync.words.get_mut(address).is_some_and(is_writers) {
+            given_back = GivenBack::ByWriter;
+        }
         match given_back {
             GivenBack::Not => return false,
             GivenBack::Changed if !(order.acquire || order.release) => return false,
@@ -501,6 +513,7 @@ impl Session {
         if is_lock && let Some(word) = self.sync.words.get_mut(address) {
             word.released = None;
             self.sync.words.pass_on(address, false, None);
+            self.unlocked(address, task);
         }
         is_lock
     }

@@ -16,6 +16,9 @@ pub(super) struct Word {
     /// The value that was seen or written last, if it was not changed since by operations that say nothing (`lately`).
     pub(super) last: Option<u64>,
     pub(super) lock: Option<LockId>,
+    /// What those have released who have given it back, if it is a lock and there are threads. That is for those who take it in another
+    /// way than locks are known to be taken, where they have waited for it.
+    pub(super) unlocked: Option<SyncId>,
     /// Has a task given back what another had taken? Then it is no lock, but says something to somebody.
     pub(super) is_passed_on: bool,
     /// What readers add to it, if it was seen to be a lock for reading.
@@ -76,6 +79,7 @@ impl Words {
                 bytes,
                 last: Some(value),
                 lock: None,
+                unlocked: None,
                 is_passed_on: false,
                 reader: None,
                 writer: None,
@@ -120,6 +124,7 @@ impl Words {
                 any = true;
                 if let Some(word) = self.words.remove(&address) {
                     self.objects.drop_object(word.sync);
+                    word.unlocked.iter().for_each(|&unlocked| self.objects.drop_object(unlocked));
                     word.fences.iter().for_each(|&(_, fence)| self.objects.let_go(fence));
                 }
             }
@@ -140,7 +145,7 @@ impl Words {
         }
         self.objects = Objects::default();
         for word in self.words.values_mut() {
-            (word.released, word.acquired) = (None, None);
+            (word.released, word.acquired, word.unlocked) = (None, None, None);
             word.fences.clear();
             word.sync = self.objects.new_object();
         }

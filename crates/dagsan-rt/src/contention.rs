@@ -54,11 +54,13 @@ pub fn after(address: usize, done: Done) {
     let looked = matches!(done, Done::Load { .. } | Done::Failed { .. });
     let same = if LAST.swap(address, Relaxed) == address && looked { SAME.load(Relaxed) + 1 } else { 0 };
     SAME.store(same, Relaxed);
-    if same < MOST_SAME {
-        return turns::go_on();
+    let Some(inside) = Inside::enter() else { return };
+    // Who gives back a lock that another waits for, and takes it again at once, would have it for ever.
+    let gave_back = !looked && turns::is_waited_for(&inside, address);
+    if same >= MOST_SAME || gave_back {
+        SAME.store(0, Relaxed);
+        return turns::yield_now(&inside);
     }
-    SAME.store(0, Relaxed);
-    if let Some(inside) = Inside::enter() {
-        turns::yield_now(&inside);
-    }
+    drop(inside);
+    turns::go_on();
 }

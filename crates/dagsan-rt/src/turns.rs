@@ -116,13 +116,21 @@ static LOST: AtomicU32 = AtomicU32::new(0);
 
 thread_local! {
     static SEAT: Cell<Seat> = const { Cell::new(Seat::NONE) };
+    /// When this thread has waited in vain for its turn, by the number of moves; until the next one it goes on without.
+    static IN_VAIN: Cell<u64> = const { Cell::new(u64::MAX) };
 }
+
+/// How many threads wait for a lock that another has.
+static DELAYED: AtomicU32 = AtomicU32::new(0);
 
 /// How long the first in the line sleeps before it looks at what the others do.
 const PATIENCE: Duration = Duration::from_millis(20);
 
 /// For how many turns of others a lock that another thread holds is not tried.
 const DELAY: u64 = 256;
+
+/// After how many turns of others a thread has a lock before the one that has just given it back.
+const FAIR: u64 = 16;
 
 /// How long nobody must be able to go on before that is called a deadlock: threads that are not known here might come.
 const DEADLOCK: Duration = Duration::from_secs(1);
@@ -278,8 +286,22 @@ pub fn yield_now(inside: &Inside) {
 /// This thread waits until a word that has this value has another, or nobody else can go on.
 pub fn delay(inside: &Inside, address: usize, bytes: usize, value: u64) {
     let seat = SEAT.get();
+    DELAYED.fetch_add(1, Relaxed);
     leave(inside, seat, |moves| State::Delayed { address, bytes, value, since: moves });
     await_turn(inside, seat, None);
+    DELAYED.fetch_sub(1, Relaxed);
+}
+
+/// Has a thread waited for some turns until this word has another value?
+pub fn is_waited_for(inside: &Inside, address: usize) -> bool {
+    if DELAYED.load(Relaxed) == 0 {
+        return false;
+    }
+    let turns = turns(inside);
+    turns.line.iter().any(|seat| match turns.places[seat.index()].state {
+        State::Delayed { address: other, since, .. } => other == address && turns.moves - since >= FAIR,
+        _ => false,
+    })
 }
 
 /// While it lives, this thread is in a call that may take long, and others have the turn.
@@ -327,7 +349,7 @@ fn come_back(inside: &Inside, limit: Option<Instant>) {
     let seat = SEAT.get();
     {
         let mut turns = turns(inside);
-        if turns.holder == seat && is_owner() {
+        if turns.holder == seat && is_owner() || limit.is_none() && turns.moves == IN_VAIN.get() {
             return;
         }
         if turns.places[seat.index()].state == State::Outside {
@@ -345,6 +367,7 @@ fn come_back(inside: &Inside, limit: Option<Instant>) {
                 turns.line.retain(|other| *other != seat);
                 turns.places[seat.index()].state = State::Outside;
                 LOST.fetch_add(1, Relaxed);
+                IN_VAIN.set(turns.moves);
                 return;
             }
         }

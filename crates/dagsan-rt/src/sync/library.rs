@@ -113,7 +113,9 @@ impl Session {
         }
         let task = self.told();
         let Some(value) = peek(address, FUTEX, &self.image).map(|value| value & COUNTED) else { return };
-        if value == 0 || !by_reader && self.sync.locks.is_held(address) {
+        // Optimised code may come by here also where it has taken the lock at once.
+        let is_known = self.sync.locks.held_by(task, address).is_some();
+        if value == 0 || is_known || !by_reader && self.sync.locks.is_held(address) {
             return;
         }
         let word = self.sync.words.entry(address, FUTEX, value);

@@ -4,6 +4,7 @@
 //!   sync     an operation comes by here: an access, perhaps an acquire or a release, perhaps of a lock
 //!   words    what is known of each word
 //!   locks    which operations take a lock, and which give it back
+//!   holding  what becomes of that: who holds which lock, and how
 //!   fences   fences
 //!   futex    threads that wait, and what they give back meanwhile
 //!   lately   relaxed operations that say nothing new
@@ -25,6 +26,7 @@
 
 mod fences;
 mod futex;
+mod holding;
 mod lately;
 mod library;
 mod locks;
@@ -35,9 +37,7 @@ mod workers;
 
 use std::ops::Range;
 
-use dagsan_core::{
-    AccessKind, Bytes, Detector, Event, Location, LockId, LockMode, Run, Span, SyncId, TaskId,
-};
+use dagsan_core::{AccessKind, Bytes, Detector, Event, Location, LockId, Run, Span, SyncId, TaskId};
 use rustc_hash::FxHashSet;
 
 use crate::log;
@@ -51,9 +51,9 @@ use crate::uses::Use;
 use fences::Fences;
 use futex::Futexes;
 pub use locks::Change;
-use locks::{GivenBack, Held, LockWords};
+use locks::{Held, LockWords};
 use once::Watch;
-use words::{Releasers, Word, Words};
+use words::{Releasers, Words};
 use workers::{ISOLATED, Seats};
 
 /// The memory order of an operation.
@@ -377,180 +377,6 @@ impl Session {
             word.released = None;
         }
         sync.words.pass_on(address, update, fence.map(|fence| (task, fence)));
-    }
-
-    /// Takes a lock, gives it back, or changes how it is held, if that is what the operation does. If it is one of a lock that
-    /// stays one, it orders nothing by itself.
-    fn lock_operation(
-        &mut self,
-        address: usize,
-        bytes: usize,
-        done: Done,
-        order: Order,
-        task: TaskId,
-    ) -> bool {
-        if !self.sync.hygiene.locks {
-            return false;
-        }
-        let (old, new, change) = match done {
-            Done::Load { .. } | Done::Failed { .. } => return false,
-            Done::Store { new } => (None, new, Change::Exchange),
-            Done::Update { old, new, change } => (Some(old), new, change),
-        };
-        if let Some(held) = self.sync.locks.held_by(task, address).copied() {
-            return self.held_word(held, bytes, (old, new), change, order);
-        }
-        if new == 0 && self.sync.locks.is_held(address) {
-            // Somebody else gives it back: it was passed on, or is none.
-            self.lose(address);
-            if let Some(word) = self.sync.words.get_mut(address) {
-                word.is_passed_on = true;
-            }
-            return false;
-        }
-        if self.sync.words.get_mut(address).is_some_and(|word| word.is_passed_on) {
-            return false;
-        }
-        if old == Some(0) && new != 0 && change == Change::CompareExchange && order.acquire {
-            // If it was held, code without hooks has given it back.
-            self.lose(address);
-            let lock = self.holds(address, bytes, new, task);
-            self.event(lock);
-        } else if let Some(old) = old
-            && change == Change::CompareExchange
-            && order.acquire
-            && let Some(taken) = self.joins_readers(address, new.wrapping_sub(old))
-        {
-            let lock = self.holds(address, bytes, taken, task);
-            self.event(lock);
-        }
-        false
-    }
-
-    /// What readers add to the word, if some have it, and this much was added.
-    fn joins_readers(&self, address: usize, added: u64) -> Option<u64> {
-        let mut holders = self.sync.locks.holders(address).peekable();
-        holders.peek()?;
-        holders.all(|held| held.counted && held.taken == added && !locks::is_writers(added)).then_some(added)
-    }
-
-    /// The task has taken a word, and made this of it. The event that says so.
-    fn holds(&mut self, address: usize, bytes: usize, taken: u64, task: TaskId) -> Event {
-        let Sync { words, locks, .. } = &mut self.sync;
-        let word = words.entry(address, bytes, taken);
-        let lock = *word.lock.get_or_insert_with(|| locks.new_lock());
-        let counted = word.seen_by == Some(task);
-        if !counted {
-            // Readers look first: who adds that much without a look has it alone, and so had those who looked.
-            word.writer = Some(taken);
-            word.reader = word.reader.filter(|&reader| reader != taken);
-        }
-        let shared = word.reader == Some(taken) || counted && word.writer != Some(taken);
-        let mode = if shared { LockMode::Shared } else { LockMode::Exclusive };
-        locks.take(Held { task, address, lock, taken, counted, fenced: false });
-        Event::Lock { task, lock, mode }
-    }
-
-    /// The running task has changed a word that it holds. Does it stay a lock?
-    fn held_word(
-        &mut self,
-        held: Held,
-        bytes: usize,
-        (old, new): (Option<u64>, u64),
-        change: Change,
-        order: Order,
-    ) -> bool {
-        let Held { task, address, lock, taken, fenced, .. } = held;
-        let mut given_back = held.after(change, (old, new), bytes, order.release || fenced);
-        let is_writers = |word: &mut Word| word.writer == Some(taken);
-        if given_back == GivenBack::ByReader && self.sync.words.get_mut(address).is_some_and(is_writers) {
-            given_back = GivenBack::ByWriter;
-        }
-        match given_back {
-            GivenBack::Not => return false,
-            GivenBack::Changed if !(order.acquire || order.release) => return false,
-            GivenBack::Changed => {
-                if !order.release {
-                    // What it did so far, it did as a reader.
-                    self.set_lock_mode(task, lock, LockMode::Shared);
-                }
-                self.deliver();
-                let mode = if order.release { LockMode::Shared } else { LockMode::Exclusive };
-                self.set_lock_mode(task, lock, mode);
-                if let Some(held) = self.sync.locks.held_by(task, address) {
-                    (held.taken, held.counted) = (new, order.release);
-                }
-                return true;
-            }
-            GivenBack::ByReader => {
-                self.set_lock_mode(task, lock, LockMode::Shared);
-                if let Some(word) = self.sync.words.get_mut(address) {
-                    word.reader = Some(taken);
-                }
-            }
-            GivenBack::ByWriter => {
-                if held.counted {
-                    // It was perhaps taken for a reader's.
-                    self.set_lock_mode(task, lock, LockMode::Exclusive);
-                }
-                if let Some(word) = self.sync.words.get_mut(address) {
-                    word.writer = Some(taken);
-                }
-            }
-            GivenBack::Dropped => {
-                // What was done under it since the last event was not.
-                self.sync.locks.give_back(task, address);
-                self.send(Event::Unlock { task, lock });
-                self.sync.words.is_another_lock(address);
-                return false;
-            }
-            GivenBack::Published => {}
-        }
-        self.sync.locks.give_back(task, address);
-        self.event(Event::Unlock { task, lock });
-        let is_lock = given_back != GivenBack::Published;
-        self.uses.locks |= is_lock;
-        if is_lock && let Some(word) = self.sync.words.get_mut(address) {
-            word.released = None;
-            self.sync.words.pass_on(address, false, None);
-            self.unlocked(address, task);
-        }
-        is_lock
-    }
-
-    fn set_lock_mode(&mut self, task: TaskId, lock: LockId, mode: LockMode) {
-        if let Err(error) = self.stream.set_lock_mode(task, lock, mode) {
-            self.stop(&error);
-        }
-    }
-
-    /// Whoever holds the word at an address does so no longer.
-    fn lose(&mut self, address: usize) {
-        for Held { task, lock, .. } in self.sync.locks.forget(&(address..address + 1)) {
-            self.sync.words.is_another_lock(address);
-            self.lost(task, lock);
-        }
-    }
-
-    fn lost(&mut self, task: TaskId, lock: LockId) {
-        if task == self.told() {
-            self.event(Event::Unlock { task, lock });
-        } else {
-            self.sync.locks.lost.push((task, lock));
-        }
-    }
-
-    /// The running task is another one now. Locks that it has lost meanwhile it gives back.
-    #[inline]
-    pub fn give_back_lost(&mut self) {
-        if self.sync.locks.lost.is_empty() {
-            return;
-        }
-        let current = self.told();
-        let lost: Vec<_> = self.sync.locks.lost.extract_if(.., |(task, _)| *task == current).collect();
-        for (task, lock) in lost {
-            self.event(Event::Unlock { task, lock });
-        }
     }
 
     /// What is at these addresses will be other memory: other words, and other locks.

@@ -57,6 +57,7 @@ mod thread_locals;
 mod thread_locks;
 mod thread_shared;
 mod thread_spins;
+mod thread_turns;
 mod threads;
 mod under_locks;
 mod vectors;
@@ -65,7 +66,7 @@ mod vectors;
 type Point = (&'static str, fn());
 
 /// Those with their expectations above them.
-const POINTS: [&[Point]; 27] = [
+const POINTS: [&[Point]; 28] = [
     accesses::POINTS,
     allocator::POINTS,
     atomics::POINTS,
@@ -90,6 +91,7 @@ const POINTS: [&[Point]; 27] = [
     thread_locals::POINTS,
     thread_locks::POINTS,
     thread_spins::POINTS,
+    thread_turns::POINTS,
     threads::POINTS,
     under_locks::POINTS,
     vectors::POINTS,

@@ -21,92 +21,24 @@
 //! to one that is ready; it gets in line again at its next hook. What it does before that is not seen, which the verdict says.
 //! If all threads wait for each other, that is a deadlock, and told.
 
+mod line;
+
 use std::cell::Cell;
-use std::collections::VecDeque;
 use std::sync::atomic::AtomicU32;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::holder::held_by;
 use crate::session::{self, Inside};
 use crate::start;
-use crate::state::{ACTIVE, Flag, OWNER, Thread, is_owner, set_active, this_thread};
+use crate::state::{ACTIVE, Flag, OWNER, Thread, is_owner, set_active};
 use crate::system;
 use crate::tasks::Handle;
+pub use line::Seat;
+use line::{PATIENCE, State, Turns};
 
-/// A thread that takes turns, by its number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Seat(u32);
-
-impl Seat {
-    const NONE: Seat = Seat(u32::MAX);
-
-    fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-/// What a thread is doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
-    HasTurn,
-    Ready,
-    /// Waits for somebody to wake this address, perhaps not for ever.
-    Waits {
-        address: usize,
-        since: u64,
-        timed: bool,
-    },
-    /// Waits until a word has another value than this, or for a number of turns.
-    Delayed {
-        address: usize,
-        bytes: usize,
-        value: u64,
-        since: u64,
-    },
-    Outside,
-    Over,
-}
-
-struct Place {
-    state: State,
-    /// 1 if it is this thread's turn, and it does not know yet. It sleeps here.
-    word: &'static AtomicU32,
-    /// Its thread pointer, once it runs.
-    thread: usize,
-    /// Its number in the system.
-    id: i32,
-    /// What it runs when it has the turn.
-    task: Handle,
-    /// Will nobody ask for its end any more? Then another thread may have the seat.
-    forgotten: bool,
-}
-
-struct Turns {
-    places: Vec<Place>,
-    /// Seats of threads that have ended, and that nobody asks about.
-    empty: Vec<Seat>,
-    /// Those that are ready or delayed, in their order.
-    line: VecDeque<Seat>,
-    holder: Seat,
-    /// How often the turn has gone on.
-    moves: u64,
-    /// Whoever had the turn at that move was seen asleep.
-    asleep_at: u64,
-    /// Since when nobody has had the turn.
-    free_since: Option<Instant>,
-}
-
-static TURNS: Mutex<Turns> = Mutex::new(Turns {
-    places: Vec::new(),
-    empty: Vec::new(),
-    line: VecDeque::new(),
-    holder: Seat::NONE,
-    moves: 0,
-    asleep_at: u64::MAX,
-    free_since: None,
-});
+static TURNS: Mutex<Turns> = Mutex::new(Turns::new());
 
 /// Are there threads that take turns?
 static MANY: Flag = Flag::new();
@@ -122,12 +54,6 @@ thread_local! {
 
 /// How many threads wait for a lock that another has.
 static DELAYED: AtomicU32 = AtomicU32::new(0);
-
-/// How long the first in the line sleeps before it looks at what the others do.
-const PATIENCE: Duration = Duration::from_millis(20);
-
-/// For how many turns of others a lock that another thread holds is not tried.
-const DELAY: u64 = 256;
 
 /// After how many turns of others a thread has a lock before the one that has just given it back.
 const FAIR: u64 = 16;
@@ -440,97 +366,6 @@ fn await_turn(inside: &Inside, seat: Seat, until: Option<Instant>) -> bool {
 }
 
 impl Turns {
-    fn add(&mut self, state: State, task: Handle) -> Seat {
-        if let Some(seat) = self.empty.pop() {
-            let place = &mut self.places[seat.index()];
-            *place = Place { state, task, thread: 0, id: 0, forgotten: false, ..*place };
-            return seat;
-        }
-        let word = Box::leak(Box::new(AtomicU32::new(0)));
-        self.places.push(Place { state, word, thread: 0, id: 0, task, forgotten: false });
-        Seat(self.places.len() as u32 - 1)
-    }
-
-    /// If nobody needs the seat any more, another thread may have it.
-    fn leaves_seat(&mut self, seat: Seat) {
-        let place = &self.places[seat.index()];
-        if place.state == State::Over && place.forgotten {
-            self.empty.push(seat);
-        }
-    }
-
-    /// How long a thread sleeps before it looks at what the others do. Who is next does so often, and who waits for a lock.
-    fn patience(&self, seat: Seat) -> Duration {
-        let is_delayed = matches!(self.places[seat.index()].state, State::Delayed { .. });
-        if is_delayed || self.line.front() == Some(&seat) { PATIENCE } else { 25 * PATIENCE }
-    }
-
-    /// This thread is the one of the seat.
-    fn arrives(&mut self, seat: Seat) {
-        let place = &mut self.places[seat.index()];
-        (place.thread, place.id) = (this_thread(), system::thread_id());
-    }
-
-    fn first_waiting(&self, address: usize) -> Option<Seat> {
-        let waits = |(number, place): (usize, &Place)| match place.state {
-            State::Waits { address: other, since, .. } if other == address => {
-                Some((since, Seat(number as u32)))
-            }
-            _ => None,
-        };
-        self.places.iter().enumerate().filter_map(waits).min_by_key(|(since, _)| *since).map(|(_, seat)| seat)
-    }
-
-    fn is_ready(&mut self, seat: Seat) {
-        self.places[seat.index()].state = State::Ready;
-        self.line.push_back(seat);
-    }
-
-    /// If nobody has the turn, the next one in the line gets it who can go on.
-    fn go_on_if_free(&mut self) {
-        if self.holder != Seat::NONE {
-            return;
-        }
-        let can_go_on = |seat: &Seat| match self.places[seat.index()].state {
-            // Whoever has the lock may wait for this one, and spin.
-            State::Delayed { since, .. } if self.moves - since >= DELAY => true,
-            State::Delayed { address, bytes, value, .. } => {
-                // SAFETY: the thread that is delayed is about to access it.
-                let now = unsafe { system::load(address, bytes) };
-                now != Some(value)
-            }
-            _ => true,
-        };
-        // A lock that nobody will give back is tried in vain, as it would be without us.
-        let first = || Some(0).filter(|_| !self.line.is_empty() && !self.somebody_may_come());
-        match self.line.iter().position(can_go_on).or_else(first) {
-            Some(at) => self.give(at),
-            None => _ = self.free_since.get_or_insert_with(Instant::now),
-        }
-    }
-
-    fn give(&mut self, at: usize) {
-        let Some(seat) = self.line.remove(at) else { return };
-        self.holder = seat;
-        self.moves += 1;
-        self.free_since = None;
-        let place = &mut self.places[seat.index()];
-        place.state = State::HasTurn;
-        // Release: see `await_turn`.
-        place.word.store(1, Release);
-        system::wake_one(place.word);
-    }
-
-    /// Will somebody get in line without being woken?
-    fn somebody_may_come(&self) -> bool {
-        let may = |place: &Place| match place.state {
-            State::Waits { timed, .. } => timed,
-            State::Outside => true,
-            _ => false,
-        };
-        self.places.iter().any(may)
-    }
-
     /// Somebody who waits looks at what the others do.
     fn look_around(&mut self) {
         self.go_on_if_free();
@@ -549,12 +384,6 @@ impl Turns {
                 self.asleep_at = self.moves;
             }
         }
-    }
-
-    /// The tasks of the threads that wait for each other.
-    fn blocked(&self) -> Vec<Handle> {
-        let waits = |place: &&Place| matches!(place.state, State::Waits { .. });
-        self.places.iter().filter(waits).map(|place| place.task).collect()
     }
 
     /// Does whoever has the turn sleep in the system, and not in the runtime?

@@ -8,10 +8,8 @@
 //! Where the system does not let a process ask about itself (`process_vm_readv`), such words cannot be seen, and count as
 //! they were.
 
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
-
 use crate::image::Image;
+use crate::system;
 
 /// The value of an aligned word of up to eight bytes, if there is memory; of one of sixteen the first eight, those that
 /// operations tell of.
@@ -21,14 +19,7 @@ pub fn peek(address: usize, bytes: usize, image: &Image) -> Option<u64> {
         return ask(address, bytes);
     }
     // SAFETY: in the program's statics, which are there until its end; an atomic of the program, aligned to its size.
-    unsafe {
-        Some(match bytes {
-            1 => AtomicU8::from_ptr(address as *mut u8).load(Relaxed).into(),
-            2 => AtomicU16::from_ptr(address as *mut u16).load(Relaxed).into(),
-            4 => AtomicU32::from_ptr(address as *mut u32).load(Relaxed).into(),
-            _ => AtomicU64::from_ptr(address as *mut u64).load(Relaxed),
-        })
-    }
+    unsafe { system::load(address, bytes) }
 }
 
 /// Has the system read the word.
@@ -44,7 +35,7 @@ fn ask(address: usize, bytes: usize) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::AtomicU16;
+    use std::sync::atomic::{AtomicU16, AtomicU64};
 
     static WORD: AtomicU16 = AtomicU16::new(0x1234);
 

@@ -2,8 +2,8 @@
 //!
 //! There is one session, made when the program starts and asked for the last time when it ends. It belongs to the thread
 //! that runs the tasks: a thread *adopts* it with its outermost scope and gives it back when that closes, so that a test
-//! harness may run its tests on a thread of their own. Between the two nothing is recorded. Other threads are not
-//! checked.
+//! harness may run its tests on a thread of their own. Between the two nothing is recorded. When a task creates a thread, both take turns
+//! from there on, and the session belongs to whoever has the turn (`turns`). Threads that take none are not checked.
 //!
 //! # The stacks of tasks
 //!

@@ -86,11 +86,10 @@ pub fn lost() -> u32 {
     LOST.load(Relaxed)
 }
 
-/// The seat of this thread, which owns the session. It has the turn.
-pub fn sit(inside: &Inside, task: Handle) -> Seat {
-    let known = SEAT.get();
-    if known != Seat::NONE {
-        return known;
+/// This thread, which owns the session, takes turns from here on. It has the first.
+pub fn sit(inside: &Inside, task: Handle) {
+    if SEAT.get() != Seat::NONE {
+        return;
     }
     let mut turns = turns(inside);
     let seat = turns.add(State::HasTurn, task);
@@ -98,7 +97,6 @@ pub fn sit(inside: &Inside, task: Handle) -> Seat {
     turns.arrives(seat);
     SEAT.set(seat);
     MANY.set(true);
-    seat
 }
 
 /// A seat for a thread that is about to be started, with its first task.

@@ -134,9 +134,10 @@ impl HeldLocks {
         under
     }
 
-    /// Drops locks of families that were given back too early.
+    /// Drops locks of families that were given back too early. Were there any?
     #[cold]
-    pub(crate) fn drop_families(&mut self, early: &[u32]) {
+    pub(crate) fn drop_families(&mut self, early: &[u32]) -> bool {
+        let before = self.held.len();
         let mut at = 0;
         while at < self.held.len() {
             if !self.holdings[at].own && early.contains(&self.held[at].family) {
@@ -146,6 +147,7 @@ impl HeldLocks {
                 at += 1;
             }
         }
+        self.held.len() < before
     }
 }
 
@@ -201,12 +203,11 @@ mod tests {
         let mut parent = two_locks();
         let mut child = parent.inherit(Some(15));
         child.lock(TASK, LockId(3), EXCLUSIVE, SectionId(9), 50).unwrap();
-        child.drop_families(&[1]);
+        assert!(!child.drop_families(&[1]));
         assert_eq!(child.own(LockId(3)).map(|(held, _)| held.family), Some(NO_FAMILY));
         let mut child = parent.inherit(Some(15));
-        child.drop_families(&[2]);
-        assert_eq!(child.as_slice().len(), 1);
-        child.drop_families(&[1]);
+        assert!(!child.drop_families(&[2]));
+        assert!(child.drop_families(&[1]));
         assert_eq!(child.as_slice(), []);
     }
 }

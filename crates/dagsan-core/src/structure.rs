@@ -243,8 +243,9 @@ impl Structure {
             return Err(Error::TaskEnded(task));
         }
         self.depth_first &= task == self.turn;
-        if !self.early.is_empty() {
-            self.tasks[task].locks.drop_families(&self.early);
+        if !self.early.is_empty() && self.tasks[task].locks.drop_families(&self.early) {
+            // What it does without the lock is a strand of its own.
+            self.tasks[task].strand = None;
         }
         Ok(self.depth_first)
     }

@@ -56,6 +56,8 @@ pub enum About {
     Refused(Error),
     /// It did not report a race on this byte (and maybe others).
     Missed(u64),
+    /// It reported a race on this byte (and maybe others), which has none.
+    Invented(u64),
     /// It reported two accesses that do not race.
     NoRace(Race),
 }
@@ -66,6 +68,7 @@ impl fmt::Display for Disagreement {
         match &self.about {
             About::Refused(error) => write!(f, "`{engine}` refuses the program: {error}"),
             About::Missed(address) => write!(f, "`{engine}` misses the race on byte {address:#x}"),
+            About::Invented(address) => write!(f, "`{engine}` invents a race on byte {address:#x}"),
             About::NoRace(race) => write!(
                 f,
                 "`{engine}` reports a race that is none: {:?} at {} ({}, {}) and {:?} at {} ({}, {}) on {:?}",
@@ -256,10 +259,17 @@ fn judge_sections(
     let mut stream = Stream::new(DependentSections::default());
     run_in(program, schedule, &mut stream).map_err(ill_formed)?;
     let racy = stream.into_consumer().racy_bytes();
-    match found.symmetric_difference(&racy).next() {
-        Some(&byte) => Err(Disagreement { engine: "(sections)", about: About::Missed(byte) }),
-        None => Ok(()),
-    }
+    same_bytes("(sections)", &racy, &found)
+}
+
+/// Are the bytes that `engine` has found those that race?
+fn same_bytes(engine: &'static str, racy: &BTreeSet<u64>, found: &BTreeSet<u64>) -> Result<(), Disagreement> {
+    let about = match (racy.difference(found).next(), found.difference(racy).next()) {
+        (Some(&byte), _) => About::Missed(byte),
+        (None, Some(&byte)) => About::Invented(byte),
+        (None, None) => return Ok(()),
+    };
+    Err(Disagreement { engine, about })
 }
 
 /// Contracted, the same run has the same races: with sets of one line, and so little is contracted, or with more.
@@ -275,10 +285,7 @@ fn judge_contracted(
     let mut contracting = stream.into_consumer();
     contracting.expand().map_err(ill_formed)?;
     let (found, _) = contracting.into_consumer().judge()?;
-    match found.symmetric_difference(racy_bytes).next() {
-        Some(&byte) => Err(Disagreement { engine: "(contraction)", about: About::Missed(byte) }),
-        None => Ok(()),
-    }
+    same_bytes("(contraction)", racy_bytes, &found)
 }
 
 /// Without the reads for which others stand, the same run has the same races, whatever the room for what is kept; sections of locks that depend on each other come in the order
@@ -297,11 +304,7 @@ fn judge_shared(program: &Program, schedule: Schedule) -> Result<(), Disagreemen
     run_in(program, schedule, &mut all).map_err(ill_formed)?;
     run_in(program, schedule, &mut less).map_err(ill_formed)?;
     let (all, less) = (all.into_consumer(), less.into_consumer().into_detector());
-    let difference = bytes(all.races()).symmetric_difference(&bytes(less.races())).next().copied();
-    match difference {
-        Some(byte) => Err(Disagreement { engine: "(shared reads)", about: About::Missed(byte) }),
-        None => Ok(()),
-    }
+    same_bytes("(shared reads)", &bytes(all.races()), &bytes(less.races()))
 }
 
 /// The runner sends well-formed streams only: the structure is wrong about that.

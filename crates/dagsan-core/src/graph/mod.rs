@@ -110,6 +110,11 @@ impl GraphBuilder {
 impl Consumer for GraphBuilder {
     fn accesses(&mut self, strand: &Strand, runs: &[Run]) -> Result<(), Error> {
         let erasures = self.graph.erasures.len();
+        let current = self.edges.current(strand.task);
+        if self.graph.nodes[current.index()].strand.is_some_and(|before| before != strand.id) {
+            // It goes on without a lock that was given back too early.
+            self.edges.split(strand.task, &mut self.graph);
+        }
         let node = &mut self.graph.nodes[self.edges.current(strand.task).index()];
         node.strand = Some(strand.id);
         node.isolated = strand.isolated;

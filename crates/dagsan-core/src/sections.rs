@@ -20,10 +20,11 @@
 //! the end of a section releases an object of its own, and whoever depends on it acquires that. So the graph, and the oracle, have
 //! these edges as they have all others.
 //!
-//! For each line it is remembered which sections have touched which bytes, the last ones only: who writes a byte takes the place of
+//! For each line and lock it is remembered which sections have touched which bytes, the last ones only: who writes a byte takes the place of
 //! those that it follows, once its section is over, and so does who touches all that they have touched. A section that nothing
 //! remembers gives its number back. Reads and writes, plain and atomic, are in lists of their own: who reads looks at no
-//! reader, of which there may be many, and who takes a lock by its word not at all who have taken it before.
+//! reader, of which there may be many, and who takes a lock by its word not at all who have taken it before. Sections of different
+//! locks have nothing to do with each other, and many may touch one line: the stack of a task, say.
 
 use rustc_hash::FxHashMap;
 
@@ -85,7 +86,6 @@ impl Kind {
 #[derive(Debug, Clone, Copy)]
 struct Touch {
     section: SectionId,
-    lock: LockId,
     mode: LockMode,
     mask: u64,
     /// A section that follows this one and has written these bytes since. When it is over, it stands for this one.
@@ -100,7 +100,7 @@ struct Touches {
     mask: u64,
 }
 
-/// Who has touched a line, by kind.
+/// Who has touched a line in sections of one lock, by kind.
 #[derive(Debug, Default)]
 struct Line {
     touches: [Touches; 4],
@@ -136,7 +136,9 @@ pub(crate) struct Inside {
 /// See the module's documentation.
 #[derive(Debug, Default)]
 pub(crate) struct Sections {
-    lines: FxHashMap<u64, Line>,
+    lines: FxHashMap<(u64, LockId), Line>,
+    /// The locks with sections that have touched a line.
+    locks: FxHashMap<u64, Vec<LockId>>,
     known: Known,
 }
 
@@ -146,14 +148,12 @@ struct Known {
     sections: FxHashMap<SectionId, Section>,
     free: Vec<SyncId>,
     next: u32,
-    /// Room for which of the sections that a task is in are in a list.
-    there: Vec<bool>,
 }
 
 impl Known {
     /// A line remembers a section that `by` is in.
     fn remember(&mut self, section: SectionId, by: Option<TaskId>) {
-        let Known { sections, free, next, .. } = self;
+        let Known { sections, free, next } = self;
         let new = || {
             let sync = free.pop().unwrap_or_else(|| {
                 *next += 1;
@@ -205,8 +205,13 @@ impl Sections {
     ) {
         for &span in spans {
             for run in span.into().runs().filter(|run| run.at.mask != 0) {
-                let line = self.lines.entry(run.at.line).or_default();
-                line.touch(task, inside, Kind::of(&run), run.at.mask, &mut self.known, acquire);
+                for inside in inside {
+                    let line = self.lines.entry((run.at.line, inside.lock)).or_insert_with(|| {
+                        self.locks.entry(run.at.line).or_default().push(inside.lock);
+                        Line::default()
+                    });
+                    line.touch(task, inside, Kind::of(&run), run.at.mask, &mut self.known, acquire);
+                }
             }
         }
     }
@@ -222,35 +227,36 @@ impl Sections {
             return;
         }
         let (first, last) = (bytes.start() / LINE_BYTES, (bytes.end() - 1) / LINE_BYTES);
-        if last - first < self.lines.len() as u64 {
+        if last - first < self.locks.len() as u64 {
             bytes.lines().for_each(|(line, mask)| self.erase_in_line(line, mask));
         } else {
-            let near = self.lines.keys().filter_map(|&line| Some((line, bytes.within(line)?)));
+            let near = self.locks.keys().filter_map(|&line| Some((line, bytes.within(line)?)));
             let near: Vec<(u64, u64)> = near.collect();
             near.into_iter().for_each(|(line, mask)| self.erase_in_line(line, mask));
         }
     }
 
     fn erase_in_line(&mut self, number: u64, mask: u64) {
-        let Some(line) = self.lines.get_mut(&number) else { return };
-        for touches in &mut line.touches {
-            touches.list.retain_mut(|touch| {
-                touch.mask &= !mask;
-                if touch.mask == 0 {
-                    self.known.forget(touch.section);
-                }
-                touch.mask != 0
-            });
-            touches.mask &= !mask;
-        }
-        if line.len() == 0 {
-            self.lines.remove(&number);
+        let Sections { lines, locks, known } = self;
+        let Some(of_line) = locks.get_mut(&number) else { return };
+        of_line.retain(|&lock| {
+            let Some(line) = lines.get_mut(&(number, lock)) else { return false };
+            line.erase(mask, known);
+            let is_left = line.len() > 0;
+            if !is_left {
+                lines.remove(&(number, lock));
+            }
+            is_left
+        });
+        if of_line.is_empty() {
+            locks.remove(&number);
         }
     }
 
     /// Everything so far precedes everything to come.
     pub(crate) fn clear(&mut self) {
         self.lines.clear();
+        self.locks.clear();
         self.known = Known::default();
     }
 }
@@ -260,10 +266,24 @@ impl Line {
         self.touches.iter().map(|touches| touches.list.len()).sum()
     }
 
+    /// The bytes become other memory.
+    fn erase(&mut self, mask: u64, known: &mut Known) {
+        for touches in &mut self.touches {
+            touches.list.retain_mut(|touch| {
+                touch.mask &= !mask;
+                if touch.mask == 0 {
+                    known.forget(touch.section);
+                }
+                touch.mask != 0
+            });
+            touches.mask &= !mask;
+        }
+    }
+
     fn touch(
         &mut self,
         task: TaskId,
-        inside: &[Inside],
+        inside: &Inside,
         kind: Kind,
         mask: u64,
         known: &mut Known,
@@ -314,11 +334,11 @@ impl Line {
 }
 
 impl Touches {
-    /// Looks for sections that these depend on, of those in the list.
+    /// Looks for sections that this one depends on, of those in the list.
     fn compare(
         &mut self,
         task: TaskId,
-        inside: &[Inside],
+        inside: &Inside,
         kind: Kind,
         mask: u64,
         known: &mut Known,
@@ -333,8 +353,6 @@ impl Touches {
         });
         let mut replaced = Vec::new();
         for touch in self.list.iter_mut().filter(|touch| touch.mask & mask != 0) {
-            let Ok(at) = inside.binary_search_by_key(&touch.lock, |inside| inside.lock) else { continue };
-            let inside = &inside[at];
             if touch.section != inside.section
                 && touch.mode.max(inside.mode) == LockMode::Exclusive
                 && let Some(earlier) = known.sections.get_mut(&touch.section)
@@ -364,10 +382,10 @@ impl Touches {
         self.mask = self.list.iter().fold(0, |mask, touch| mask | touch.mask);
     }
 
-    /// Drops those that later ones of the same task and lock stand for, once these are over: who depends on the earlier may as well
+    /// Drops those that later ones of the same task stand for, once these are over: who depends on the earlier may as well
     /// depend on them.
     fn drop_earlier(&mut self, known: &mut Known) {
-        let mut later: FxHashMap<(LockId, LockMode, TaskId), u64> = FxHashMap::default();
+        let mut later: FxHashMap<(LockMode, TaskId), u64> = FxHashMap::default();
         let mut dropped = Vec::new();
         let list = std::mem::take(&mut self.list);
         let mut kept: Vec<Touch> = list
@@ -379,7 +397,7 @@ impl Touches {
                 if !known.is_over(touch.section) {
                     return true;
                 }
-                let mask = later.entry((touch.lock, touch.mode, by)).or_default();
+                let mask = later.entry((touch.mode, by)).or_default();
                 let stands = touch.mask & !*mask == 0;
                 *mask |= touch.mask;
                 dropped.extend(stands.then_some(touch.section));
@@ -391,32 +409,20 @@ impl Touches {
         dropped.into_iter().for_each(|section| known.forget(section));
     }
 
-    /// A task that is in these sections has done this.
-    fn add(&mut self, task: TaskId, inside: &[Inside], mask: u64, known: &mut Known) {
+    /// A task that is in this section has done this.
+    fn add(&mut self, task: TaskId, inside: &Inside, mask: u64, known: &mut Known) {
         self.mask |= mask;
-        // What is already there of these sections is among the last.
-        let mut there = std::mem::take(&mut known.there);
-        there.clear();
-        there.resize(inside.len(), false);
-        let last = self.list.len().saturating_sub(inside.len());
-        for touch in self.list[last..].iter_mut().filter(|touch| touch.replaced_by.is_none()) {
-            if let Ok(at) = inside.binary_search_by_key(&touch.lock, |inside| inside.lock)
-                && inside[at].section == touch.section
-            {
-                touch.mask |= mask;
-                there[at] = true;
+        let &Inside { mode, section, own, .. } = inside;
+        let by = own.then_some(task);
+        if let Some(last) = self.list.last_mut().filter(|last| last.replaced_by.is_none()) {
+            if last.section == section {
+                last.mask |= mask;
+                return;
             }
-        }
-        for (&Inside { lock, mode, section, own }, _) in
-            inside.iter().zip(&there).filter(|(_, there)| !**there)
-        {
-            let by = own.then_some(task);
             // Once this section is over, it stands for an earlier one of the same task. So did the earlier one for those before it.
-            if let Some(last) = self.list.last_mut()
-                && (last.lock, last.mode, last.replaced_by) == (lock, mode, None)
-                && last.mask & !mask == 0
-                && let Some(earlier) = known.sections.get(&last.section)
-                && (earlier.ended && own && earlier.by == by)
+            let earlier = known.sections.get(&last.section);
+            if earlier.is_some_and(|earlier| earlier.ended && own && earlier.by == by)
+                && (last.mode == mode && last.mask & !mask == 0)
             {
                 let before = last.section;
                 last.replaced_by = Some(section);
@@ -426,10 +432,9 @@ impl Touches {
                     known.forget(self.list.remove(at).section);
                 }
             }
-            self.list.push(Touch { section, lock, mode, mask, replaced_by: None });
-            known.remember(section, by);
         }
-        known.there = there;
+        self.list.push(Touch { section, mode, mask, replaced_by: None });
+        known.remember(section, by);
     }
 }
 
@@ -492,13 +497,13 @@ mod tests {
         for number in 1..1000 {
             let later = usize::from(number > 1);
             assert_eq!(section(&mut sections, number, EXCLUSIVE, &[run(5, WRITE, false)]), later);
-            assert!(sections.known.sections.len() <= 2 && sections.lines[&0].len() <= 2);
+            assert!(sections.known.sections.len() <= 2 && sections.lines[&(0, LOCK)].len() <= 2);
         }
         assert_eq!(sections.known.next, 2, "numbers are used again");
         // A section writes one byte and reads another, as one does that looks whether a mutex is poisoned.
         for number in 1000..2000 {
             section(&mut sections, number, EXCLUSIVE, &[run(130, WRITE, false), run(131, READ, true)]);
-            let line = &sections.lines[&2];
+            let line = &sections.lines[&(2, LOCK)];
             assert!(line.len() <= 2 * FEW);
         }
         for number in 2000..3000 {
@@ -506,10 +511,10 @@ mod tests {
             let inside = inside(number, EXCLUSIVE);
             sections.touch(TaskId(7), &inside, &run(70, READ, false), &mut acquire);
             sections.end(SectionId(number));
-            assert!(sections.lines[&1].len() <= 2, "of a task that reads again and again, the last");
+            assert!(sections.lines[&(1, LOCK)].len() <= 2, "of a task that reads again and again, the last");
         }
         sections.erase(Bytes::new(0, 1 << 40).unwrap());
-        assert!(sections.known.sections.is_empty() && sections.lines.is_empty());
+        assert!(sections.known.sections.is_empty() && sections.lines.is_empty() && sections.locks.is_empty());
         assert_eq!(section(&mut sections, 5000, EXCLUSIVE, &[run(5, READ, false)]), 0);
         sections.erase(Bytes::new(5, 1).unwrap());
         assert!(sections.known.sections.is_empty());

@@ -29,10 +29,20 @@ impl List {
 
 const PLAIN: u32 = 1;
 const MIXED: u32 = 2;
-const FLAGS: u32 = 2;
+const PARALLEL: u32 = 4;
+const FLAGS: u32 = 3;
+
+/// How a record is to those that it is put in front of.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ahead {
+    /// Was it made with the locks of the next one held?
+    pub(super) same_locks: bool,
+    /// Does it follow all of them, as far as is known?
+    pub(super) follows: bool,
+}
 
 /// ```text
-///   len   [ number of records from here on : 30 bits | locks differ? | one is not atomic? ]
+///   len   [ number of records from here on : 29 bits | perhaps not a chain? | locks differ? | one is not atomic? ]
 /// ```
 #[derive(Clone, Copy)]
 struct Node {
@@ -129,6 +139,12 @@ impl Lists {
         (!list.is_empty() && node.len & MIXED == 0).then_some(node.record)
     }
 
+    /// Does each record in it follow those behind it? Then whoever follows the first follows all.
+    #[inline]
+    pub(super) fn is_chain(&self, list: List) -> bool {
+        self.nodes[list.0 as usize].len & PARALLEL == 0
+    }
+
     pub(crate) fn iter(&self, mut list: List) -> impl Iterator<Item = Record> {
         std::iter::from_fn(move || {
             let (record, next) = self.head(list)?;
@@ -137,8 +153,8 @@ impl Lists {
         })
     }
 
-    /// The list with one record more. `same_locks` says whether it was made with the locks of the next one held.
-    pub(crate) fn cons(&mut self, record: Record, next: List, same_locks: bool) -> List {
+    /// The list with one record more.
+    pub(super) fn cons(&mut self, record: Record, next: List, ahead: Ahead) -> List {
         let slot = (record.mixed() ^ next.0.wrapping_mul(0x9e37_79b1)) >> (32 - LATELY.ilog2());
         let like = self.lately[slot as usize];
         let node = &self.nodes[like.0 as usize];
@@ -147,11 +163,12 @@ impl Lists {
         }
         let list = List(self.nodes.len() as u32);
         self.lately[slot as usize] = list;
-        let flags = self.nodes[next.0 as usize].len & (PLAIN | MIXED);
+        let flags = self.nodes[next.0 as usize].len & (PLAIN | MIXED | PARALLEL);
         let write = if record.is_write() { list } else { self.nodes[next.0 as usize].write };
         let plain = if record.is_atomic() { 0 } else { PLAIN };
-        let mixed = if same_locks || next.is_empty() { 0 } else { MIXED };
-        let len = (self.len(next) + 1) << FLAGS | flags | plain | mixed;
+        let mixed = if ahead.same_locks || next.is_empty() { 0 } else { MIXED };
+        let parallel = if ahead.follows || next.is_empty() { 0 } else { PARALLEL };
+        let len = (self.len(next) + 1) << FLAGS | flags | plain | mixed | parallel;
         let clean = self.nodes[next.0 as usize].clean;
         self.nodes.push(Node { record, next, write, len, clean });
         list
@@ -223,6 +240,10 @@ mod tests {
         access(strand, AccessKind::Read, false)
     }
 
+    fn cons(lists: &mut Lists, record: Record, next: List, same_locks: bool) -> List {
+        lists.cons(record, next, Ahead { same_locks, follows: false })
+    }
+
     fn strands(lists: &Lists, list: List) -> Vec<u32> {
         lists.iter(list).map(|record| record.strand().0).collect()
     }
@@ -230,11 +251,11 @@ mod tests {
     #[test]
     fn lists_share_tails_and_survive_a_collection() {
         let mut lists = Lists::new();
-        let garbage = lists.cons(record(1), List::EMPTY, true);
-        let shared = lists.cons(record(2), List::EMPTY, true);
-        lists.cons(record(3), garbage, true);
-        let mut a = lists.cons(record(4), shared, true);
-        let mut b = lists.cons(record(5), shared, true);
+        let garbage = cons(&mut lists, record(1), List::EMPTY, true);
+        let shared = cons(&mut lists, record(2), List::EMPTY, true);
+        cons(&mut lists, record(3), garbage, true);
+        let mut a = cons(&mut lists, record(4), shared, true);
+        let mut b = cons(&mut lists, record(5), shared, true);
         lists.collect(|visit| {
             visit(&mut a);
             visit(&mut b);
@@ -250,17 +271,17 @@ mod tests {
         let mut lists = Lists::new();
         let atomic = access(2, AccessKind::Write, true);
         let write = access(9, AccessKind::Write, false);
-        let reads = lists.cons(record(1), List::EMPTY, true);
+        let reads = cons(&mut lists, record(1), List::EMPTY, true);
         assert!(!lists.may_conflict(reads, record(5)) && lists.may_conflict(reads, write));
         assert!(lists.may_conflict(reads, atomic));
-        let atomics = lists.cons(atomic, List::EMPTY, true);
+        let atomics = cons(&mut lists, atomic, List::EMPTY, true);
         assert!(!lists.may_conflict(atomics, atomic));
         assert!(lists.may_conflict(atomics, record(5)) && lists.may_conflict(atomics, write));
-        let mut both = lists.cons(record(3), atomics, true);
+        let mut both = cons(&mut lists, record(3), atomics, true);
         assert!(lists.may_conflict(both, record(5)) && lists.may_conflict(both, atomic));
         assert_eq!(lists.len(both), 2);
         // Of many readers none is looked at by a reader, also after a collection.
-        (10..50).for_each(|strand| both = lists.cons(record(strand), both, true));
+        (10..50).for_each(|strand| both = cons(&mut lists, record(strand), both, true));
         lists.collect(|visit| visit(&mut both));
         assert!(lists.iter_conflicting(both, record(60)).eq([atomic]));
         assert_eq!(lists.iter_conflicting(both, write).count(), 42);
@@ -270,11 +291,25 @@ mod tests {
     fn a_list_knows_whether_its_locks_are_the_same() {
         let mut lists = Lists::new();
         assert!(lists.with_common_locks(List::EMPTY).is_none());
-        let one = lists.cons(record(1), List::EMPTY, false);
-        let two = lists.cons(record(2), one, true);
+        let one = cons(&mut lists, record(1), List::EMPTY, false);
+        let two = cons(&mut lists, record(2), one, true);
         assert!(lists.with_common_locks(two).is_some_and(|record| record.strand() == StrandId(2)));
-        let mixed = lists.cons(record(3), two, false);
-        let more = lists.cons(record(4), mixed, true);
+        let mixed = cons(&mut lists, record(3), two, false);
+        let more = cons(&mut lists, record(4), mixed, true);
         assert!(lists.with_common_locks(mixed).is_none() && lists.with_common_locks(more).is_none());
+    }
+
+    #[test]
+    fn a_list_knows_whether_it_is_a_chain() {
+        let mut lists = Lists::new();
+        let mut put = |strand, next, follows| {
+            let list = lists.cons(record(strand), next, Ahead { same_locks: true, follows });
+            (list, lists.is_chain(list))
+        };
+        let (one, alone) = put(1, List::EMPTY, false);
+        let (two, ordered) = put(2, one, true);
+        let (three, parallel) = put(3, two, false);
+        let (_, after) = put(4, three, true);
+        assert_eq!([alone, ordered, parallel, after], [true, true, false, false]);
     }
 }

@@ -119,6 +119,7 @@ impl States {
 
 #[cfg(test)]
 mod tests {
+    use super::super::lists::Ahead;
     use super::*;
     use crate::access::{AccessKind, Run};
     use crate::bytes::Location;
@@ -144,7 +145,10 @@ mod tests {
         let (mut states, mut lists) = (States::new(), Lists::new());
         states.number(written_by(1));
         let reader = written_by(3).writer;
-        let read = State { list: lists.cons(reader, List::EMPTY, true), ..written_by(2) };
+        let read = State {
+            list: lists.cons(reader, List::EMPTY, Ahead { same_locks: true, follows: true }),
+            ..written_by(2)
+        };
         let mut used = states.number(read);
         states.collect(&mut lists, |visit| visit(&mut used));
         assert_eq!((states.states.len(), used), (2, StateId(1)));

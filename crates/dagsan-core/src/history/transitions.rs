@@ -10,6 +10,9 @@
 //!
 //! Where the latest reader stands for the new one (see `stand_in`), nothing changes at all.
 //!
+//! Where a task has made accesses with many different locks held, each of which has to be kept, most often each follows the one before:
+//! who follows the latest in such a chain follows all of it, and need not look at the others.
+//!
 //! Finding out whether a reader can be dropped costs a query, and keeping it is never wrong: only
 //! the latest is asked about, and all of them whenever their number has doubled. Then also those that
 //! share a bag with a later one go: the engine will never tell them apart. Where many tasks read the same, such a query
@@ -19,7 +22,7 @@
 use rustc_hash::FxHashMap;
 
 use super::Judge;
-use super::lists::{List, Lists};
+use super::lists::{Ahead, List, Lists};
 use super::record::Record;
 use super::states::{State, StateId, States};
 use crate::bytes::Location;
@@ -95,7 +98,7 @@ impl Transitions {
             judge.race(from.writer, access, at);
         }
         let mut repeated = Vec::new();
-        if self.may_conflict(from.list, access, judge) {
+        if self.may_conflict(from.list, access, judge) && !self.follows(from.list, judge) {
             for earlier in self.lists.iter_conflicting(from.list, access) {
                 if races(earlier, access, judge) {
                     raced = true;
@@ -144,6 +147,12 @@ impl Transitions {
             && !common.is_some_and(|earlier| excluded(earlier, access, judge))
     }
 
+    /// Is it known without a search that the access comes after all in the list?
+    fn follows(&self, list: List, judge: &mut impl Judge) -> bool {
+        let latest = self.lists.head(list).filter(|_| self.lists.is_chain(list));
+        latest.is_some_and(|(latest, _)| judge.surely_precedes(latest.strand()))
+    }
+
     /// The list without `records`, which are in the order of the list. Accesses that race again as others did
     /// before are forgotten: their bytes are known to be racy, and with many such on both sides the reports
     /// would grow as the square.
@@ -154,13 +163,14 @@ impl Transitions {
         let mut records = records.into_iter().peekable();
         let kept: Vec<Record> =
             self.lists.iter(list).filter(|record| records.next_if_eq(record).is_none()).collect();
-        self.list_of(kept, judge)
+        self.part_of(list, kept, judge)
     }
 
     /// The list with `access` in it, and without some that it covers; or as it was, if its latest stands for `access`.
     fn remember(&mut self, mut list: List, access: Record, judge: &mut impl Judge) -> List {
+        let mut precedes = true;
         while let Some((latest, older)) = self.lists.head(list) {
-            let precedes = judge.surely_precedes(latest.strand());
+            precedes = judge.surely_precedes(latest.strand());
             if !precedes && judge.stands_in(latest.strand()) && covers(latest, access, judge) {
                 return list;
             }
@@ -169,6 +179,7 @@ impl Transitions {
             }
             list = older;
         }
+        let follows = precedes && self.lists.is_chain(list);
         if self.lists.has_doubled(list) {
             let len = self.lists.len(list);
             list = self.without_superseded(list, judge);
@@ -177,7 +188,7 @@ impl Transitions {
             }
             self.lists.set_clean(list);
         }
-        self.cons(access, list, judge)
+        self.cons(access, list, follows, judge)
     }
 
     /// The list without those that a later one of the same task covers: that costs no query.
@@ -190,7 +201,7 @@ impl Transitions {
                 kept.push(earlier);
             }
         }
-        if kept.len() as u32 == self.lists.len(list) { list } else { self.list_of(kept, judge) }
+        self.part_of(list, kept, judge)
     }
 
     /// The list without those that `access` covers, and those that a later one in their bag covers.
@@ -209,19 +220,21 @@ impl Transitions {
             }
             kept.push(earlier);
         }
+        self.part_of(list, kept, judge)
+    }
+
+    /// A list of those records of `list` that are kept, in their order.
+    fn part_of(&mut self, list: List, kept: Vec<Record>, judge: &impl Judge) -> List {
         if kept.len() as u32 == self.lists.len(list) {
             return list;
         }
-        self.list_of(kept, judge)
+        let follows = self.lists.is_chain(list);
+        kept.into_iter().rev().fold(List::EMPTY, |list, record| self.cons(record, list, follows, judge))
     }
 
-    fn list_of(&mut self, records: Vec<Record>, judge: &impl Judge) -> List {
-        records.into_iter().rev().fold(List::EMPTY, |list, record| self.cons(record, list, judge))
-    }
-
-    fn cons(&mut self, record: Record, list: List, judge: &impl Judge) -> List {
+    fn cons(&mut self, record: Record, list: List, follows: bool, judge: &impl Judge) -> List {
         let same_locks = self.lists.head(list).is_some_and(|(next, _)| same_locks(record, next, judge));
-        self.lists.cons(record, list, same_locks)
+        self.lists.cons(record, list, Ahead { same_locks, follows })
     }
 
     /// Everything so far precedes everything to come.

@@ -30,12 +30,18 @@
 //! Before all is searched, there is a *descent*: along the spine to the set events that came soon after the strand, which is one of them
 //! most often. It goes by times alone, and so is not led astray by what the nodes on its way include.
 //!
+//! Where few positions are known, as in a program of some threads that do nothing but wait for each other, all this is a single node: of the events
+//! at a position the latest stands for all, so what is known is a vector clock (Fidge 1988, Mattern 1989), as long as it is short. Such a
+//! node is *flat*: it includes nothing, and there is nothing to be searched.
+//!
 //! When a strand learns something, or a scope closes, knowledge of set events that all SP-precede what follows is dropped: it
 //! can only confirm what the SP order says. Set events that answer nothing any more are let go now and then (`collect`).
 
 mod collect;
 
 pub(super) use collect::Moment;
+
+use std::cmp::Ordering;
 
 use crate::ids::StrandId;
 use crate::order::Visits;
@@ -105,13 +111,15 @@ struct Node {
     /// Its own set events: `points[first_point..][..points]`, in English order.
     first_point: u32,
     points: u32,
+    /// The newest of them, or [`NONE`].
+    newest: u32,
     /// What it includes besides the spine: `included[first_included..][..included]`, oldest first.
     first_included: u32,
     included: u32,
     /// The part of what it includes with the longest history.
     spine: Known,
     jump: Known,
-    /// The length of the spine.
+    /// The length of the spine; the last node of it, which has none, is as long as its set events are many.
     depth: u32,
     /// The search that last visited it.
     visited: u32,
@@ -145,9 +153,20 @@ impl Corners {
     }
 }
 
+impl Node {
+    /// Is all that it knows its own set events?
+    fn is_flat(&self) -> bool {
+        self.included == 0 && self.spine == Known::NOTHING
+    }
+}
+
+/// No point has this number.
+const NONE: u32 = u32::MAX;
+
 const NOTHING: Node = Node {
     first_point: 0,
     points: 0,
+    newest: NONE,
     first_included: 0,
     included: 0,
     spine: Known::NOTHING,
@@ -173,6 +192,11 @@ const MEMO: usize = 1 << 10;
 /// Long histories are about as long as each other if they differ by no more than this. In a grid it is one or two.
 const ABOUT: u32 = 4;
 
+/// Up to so many positions are a flat node in any case.
+const SHORT: usize = 16;
+/// And up to so many, if much of what the parts know is the same: else a copy of all is not worth it.
+const LONG: usize = 64;
+
 #[derive(Debug)]
 pub(super) struct Knowledge {
     /// Node 0 knows nothing.
@@ -181,6 +205,8 @@ pub(super) struct Knowledge {
     included: Vec<Known>,
     search: u32,
     queue: Vec<Known>,
+    /// Room for the events of a flat node.
+    flat: Vec<SetEvent>,
     /// Answers: (strand, knowledge) and whether it is reached. Neither ever changes.
     memo: Vec<(StrandId, Known, bool)>,
     visits: Visits,
@@ -194,6 +220,7 @@ impl Knowledge {
             included: Vec::new(),
             search: 0,
             queue: Vec::new(),
+            flat: Vec::new(),
             memo: vec![(StrandId(0), Known::NOTHING, false); MEMO],
             visits: Visits::default(),
         }
@@ -238,13 +265,48 @@ impl Knowledge {
         let known = match (events.as_slice(), more.as_slice()) {
             ([], []) => Known::NOTHING,
             ([], [only]) => *only,
-            _ => {
+            _ => self.flatten(sp, at, events, more).unwrap_or_else(|| {
                 let spine = self.choose_spine(events, more);
                 self.push(sp, events, more, spine)
-            }
+            }),
         };
         events.clear();
         more.clear();
+        known
+    }
+
+    /// The same as a flat node, if all parts are flat and there are few positions.
+    fn flatten(
+        &mut self,
+        sp: &SeriesParallel,
+        at: Position,
+        events: &[SetEvent],
+        parts: &[Known],
+    ) -> Option<Known> {
+        if events.len().max(parts.len()) > LONG || parts.iter().any(|&part| !self.node(part).is_flat()) {
+            return None;
+        }
+        let mut flat = std::mem::take(&mut self.flat);
+        flat.clear();
+        flat.extend_from_slice(events);
+        for &part in parts {
+            flat.extend(self.points(self.node(part)).iter().map(|&Point { at, clock, learnt, .. }| {
+                SetEvent { at, clock, learnt, known: Known::NOTHING }
+            }));
+        }
+        let all = flat.len();
+        // Those SP-before the strand add nothing, nor do those of its own task: whoever learns of it learns of a later event there.
+        flat.retain(|event| event.at != at && !sp.precedes(event.at, at));
+        flat.sort_unstable_by(|a, b| in_english(sp, a.at, b.at).then(b.clock.cmp(&a.clock)));
+        flat.dedup_by_key(|event| event.at);
+        let known = match flat.len() {
+            0 => Some(Known::NOTHING),
+            few if few <= SHORT || (few <= LONG && 3 * few <= 2 * all) => {
+                Some(self.push(sp, &mut flat, &[], Known::NOTHING))
+            }
+            _ => None,
+        };
+        self.flat = flat;
         known
     }
 
@@ -292,14 +354,20 @@ impl Knowledge {
             *bound = bound.union(corner, sp);
         }
         let (jump, jumped) = self.jump_over(sp, spine);
+        let depth = match spine {
+            Known::NOTHING => (self.points.len() as u32 - first_point).max(1),
+            _ => self.node(spine).depth + 1,
+        };
+        let newest = (first_point..self.points.len() as u32).max_by_key(|&at| self.points[at as usize].clock);
         self.nodes.push(Node {
             first_point,
             points: self.points.len() as u32 - first_point,
+            newest: newest.unwrap_or(NONE),
             first_included,
             included: self.included.len() as u32 - first_included,
             spine,
             jump,
-            depth: self.node(spine).depth + 1,
+            depth,
             visited: 0,
             all: own.newer.union(own.older, sp).union(known, sp),
             own,
@@ -309,11 +377,7 @@ impl Knowledge {
     }
 
     fn push_points(&mut self, sp: &SeriesParallel, events: &mut [SetEvent]) {
-        events.sort_by(|a, b| match a.at == b.at {
-            true => std::cmp::Ordering::Equal,
-            false if sp.english_before(a.at, b.at) => std::cmp::Ordering::Less,
-            false => std::cmp::Ordering::Greater,
-        });
+        events.sort_by(|a, b| in_english(sp, a.at, b.at));
         let first = self.points.len();
         self.points.extend(events.iter().map(|&SetEvent { at, clock, learnt, .. }| Point {
             at,
@@ -360,11 +424,8 @@ impl Knowledge {
     /// what a task reads is what it has just waited for.
     #[inline]
     pub(super) fn learned_last(&mut self, known: Known, a: StrandId, at: Position) -> bool {
-        let node = &self.nodes[known.0 as usize];
-        if node.points != 1 {
-            return false;
-        }
-        let Point { at: set_at, clock, .. } = self.points[node.first_point as usize];
+        let newest = self.nodes[known.0 as usize].newest;
+        let Some(&Point { at: set_at, clock, .. }) = self.points.get(newest as usize) else { return false };
         let learned = set_at == at && a.0 < clock;
         if learned {
             self.visits.count(1);
@@ -522,6 +583,14 @@ fn has_event_from(
             here.iter().any(from_here)
                 || after.first().is_some_and(|event| sp.in_corner(at, event.at, event.hebrew))
         }
+    }
+}
+
+fn in_english(sp: &SeriesParallel, a: Position, b: Position) -> Ordering {
+    match a == b {
+        true => Ordering::Equal,
+        false if sp.english_before(a, b) => Ordering::Less,
+        false => Ordering::Greater,
     }
 }
 

@@ -4,6 +4,8 @@
 //! work alone. All are in safe Rust, and as one would write them for speed: by rows, by chunks, by `join`.
 
 mod bfs;
+#[path = "../../harness.rs"]
+mod harness;
 mod histogram;
 mod life;
 mod map_reduce;
@@ -18,15 +20,8 @@ mod tsp;
 mod word_count;
 
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
 
-/// A program to measure.
-struct Kernel {
-    name: &'static str,
-    size: usize,
-    /// How long the work took, or what is wrong with the result.
-    run: fn(usize) -> Result<Duration, String>,
-}
+use harness::{Kernel, checked, random, timed};
 
 const KERNELS: [Kernel; 13] = [
     Kernel { name: "par_sort", size: 4_000_000, run: sort::run },
@@ -45,48 +40,5 @@ const KERNELS: [Kernel; 13] = [
 ];
 
 fn main() -> ExitCode {
-    let name = std::env::args().nth(1).unwrap_or_default();
-    if name == "list" {
-        KERNELS.iter().for_each(|kernel| println!("{} {}", kernel.name, kernel.size));
-        return ExitCode::SUCCESS;
-    }
-    let kernel = KERNELS.iter().find(|kernel| kernel.name == name);
-    let size = std::env::args().nth(2).and_then(|size| size.parse().ok());
-    match kernel.map(|kernel| (kernel.run)(size.unwrap_or(kernel.size))) {
-        Some(Ok(time)) => {
-            println!("time {:.6}", time.as_secs_f64());
-            ExitCode::SUCCESS
-        }
-        Some(Err(message)) => {
-            eprintln!("error: {name}: {message}");
-            ExitCode::FAILURE
-        }
-        None => {
-            eprintln!("error: no kernel is called {name}: see kernels list");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-/// What is measured.
-fn timed<R>(work: impl FnOnce() -> R) -> (Duration, R) {
-    let start = Instant::now();
-    let result = work();
-    (start.elapsed(), result)
-}
-
-/// Is the result right? If so, the time counts.
-fn checked(time: Duration, right: bool) -> Result<Duration, String> {
-    if right { Ok(time) } else { Err("the result is wrong".to_owned()) }
-}
-
-/// Numbers that look random: xorshift, by Marsaglia.
-fn random() -> impl FnMut() -> u64 {
-    let mut state = 0x2545_f491_4f6c_dd1d_u64;
-    move || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state
-    }
+    harness::main(&KERNELS)
 }

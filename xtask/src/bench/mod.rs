@@ -12,6 +12,7 @@ mod papers;
 mod rayon;
 mod script;
 mod shapes;
+mod threads;
 
 use std::path::Path;
 use std::process::Command;
@@ -32,6 +33,8 @@ pub enum Bench {
     Native(native::Args),
     /// The same for programs with rayon.
     Rayon(native::Args),
+    /// The same for programs with threads.
+    Threads(native::Args),
     /// How many marks the pass leaves in the kernels, and how many of them are executed.
     Marks(marks::Args),
     /// How long `cargo dagsan build` takes beside `cargo build`.
@@ -56,6 +59,7 @@ pub fn run(root: &Path, bench: &Bench) -> anyhow::Result<()> {
         bench,
         Bench::Native(_)
             | Bench::Rayon(_)
+            | Bench::Threads(_)
             | Bench::Costs(_)
             | Bench::Growth(_)
             | Bench::Marks(_)
@@ -74,6 +78,7 @@ pub fn run(root: &Path, bench: &Bench) -> anyhow::Result<()> {
         Bench::Papers(args) => papers::run(args),
         Bench::Native(args) => native::run(root, args),
         Bench::Rayon(args) => rayon::run(root, args),
+        Bench::Threads(args) => threads::run(root, args),
         Bench::Marks(args) => marks::run(root, args),
         Bench::Build(args) => build::run(root, args),
         Bench::Costs(args) => costs::run(root, args),

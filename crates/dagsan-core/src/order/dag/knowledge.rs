@@ -420,17 +420,27 @@ impl Knowledge {
         }
     }
 
-    /// Is the newest set event of `known` one of the task and position of strand `a`, and after it? Mostly
-    /// what a task reads is what it has just waited for.
+    /// Can it be told without a search that there is a set event in `known` at or after strand `a`, which is at `at`? Mostly what a task
+    /// reads is what it has just waited for: then it is the newest. Flat nodes know all.
     #[inline]
-    pub(super) fn learned_last(&mut self, known: Known, a: StrandId, at: Position) -> bool {
-        let newest = self.nodes[known.0 as usize].newest;
-        let Some(&Point { at: set_at, clock, .. }) = self.points.get(newest as usize) else { return false };
-        let learned = set_at == at && a.0 < clock;
-        if learned {
+    pub(super) fn surely_reaches(
+        &mut self,
+        sp: &SeriesParallel,
+        a: StrandId,
+        at: Position,
+        known: Known,
+    ) -> bool {
+        let node = &self.nodes[known.0 as usize];
+        let Some(newest) = self.points.get(node.newest as usize) else { return false };
+        let surely = (newest.at == at && a.0 < newest.clock)
+            || (node.points > 1
+                && node.is_flat()
+                && a.0 < node.all.clock
+                && has_event_from(sp, self.points(node), a, at, None));
+        if surely {
             self.visits.count(1);
         }
-        learned
+        surely
     }
 
     /// Is there a set event in `known` at or after strand `a`, which is at `at`?

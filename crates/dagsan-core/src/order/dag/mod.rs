@@ -361,7 +361,7 @@ impl Order for Dag {
         let at = self.strands[a];
         // Both need nothing but the position's number, which may be all of it that is in the cache.
         let knows = now.known != Known::NOTHING;
-        if at == now.at || (knows && self.knowledge.learned_last(now.known, a, at)) {
+        if at == now.at || (knows && self.knowledge.surely_reaches(&self.sp, a, at, now.known)) {
             return true;
         }
         self.precedes_in_skeleton(at)

@@ -30,14 +30,13 @@
 //! Before all is searched, there is a *descent*: along the spine to the set events that came soon after the strand, which is one of them
 //! most often. It goes by times alone, and so is not led astray by what the nodes on its way include.
 //!
-//! Where few positions are known, as in a program of some threads that do nothing but wait for each other, all this is a single node: of the events
-//! at a position the latest stands for all, so what is known is a vector clock (Fidge 1988, Mattern 1989), as long as it is short. Such a
-//! node is *flat*: it includes nothing, and there is nothing to be searched.
+//! Where little is known, a node is *flat*: see `flat`.
 //!
 //! When a strand learns something, or a scope closes, knowledge of set events that all SP-precede what follows is dropped: it
 //! can only confirm what the SP order says. Set events that answer nothing any more are let go now and then (`collect`).
 
 mod collect;
+mod flat;
 
 pub(super) use collect::Moment;
 
@@ -153,13 +152,6 @@ impl Corners {
     }
 }
 
-impl Node {
-    /// Is all that it knows its own set events?
-    fn is_flat(&self) -> bool {
-        self.included == 0 && self.spine == Known::NOTHING
-    }
-}
-
 /// No point has this number.
 const NONE: u32 = u32::MAX;
 
@@ -191,11 +183,6 @@ const MEMO: usize = 1 << 10;
 
 /// Long histories are about as long as each other if they differ by no more than this. In a grid it is one or two.
 const ABOUT: u32 = 4;
-
-/// Up to so many positions are a flat node in any case.
-const SHORT: usize = 16;
-/// And up to so many, if much of what the parts know is the same: else a copy of all is not worth it.
-const LONG: usize = 64;
 
 #[derive(Debug)]
 pub(super) struct Knowledge {
@@ -272,41 +259,6 @@ impl Knowledge {
         };
         events.clear();
         more.clear();
-        known
-    }
-
-    /// The same as a flat node, if all parts are flat and there are few positions.
-    fn flatten(
-        &mut self,
-        sp: &SeriesParallel,
-        at: Position,
-        events: &[SetEvent],
-        parts: &[Known],
-    ) -> Option<Known> {
-        if events.len().max(parts.len()) > LONG || parts.iter().any(|&part| !self.node(part).is_flat()) {
-            return None;
-        }
-        let mut flat = std::mem::take(&mut self.flat);
-        flat.clear();
-        flat.extend_from_slice(events);
-        for &part in parts {
-            flat.extend(self.points(self.node(part)).iter().map(|&Point { at, clock, learnt, .. }| {
-                SetEvent { at, clock, learnt, known: Known::NOTHING }
-            }));
-        }
-        let all = flat.len();
-        // Those SP-before the strand add nothing, nor do those of its own task: whoever learns of it learns of a later event there.
-        flat.retain(|event| event.at != at && !sp.precedes(event.at, at));
-        flat.sort_unstable_by(|a, b| in_english(sp, a.at, b.at).then(b.clock.cmp(&a.clock)));
-        flat.dedup_by_key(|event| event.at);
-        let known = match flat.len() {
-            0 => Some(Known::NOTHING),
-            few if few <= SHORT || (few <= LONG && 3 * few <= 2 * all) => {
-                Some(self.push(sp, &mut flat, &[], Known::NOTHING))
-            }
-            _ => None,
-        };
-        self.flat = flat;
         known
     }
 
@@ -418,29 +370,6 @@ impl Knowledge {
                 visit(&mut corner.hebrew);
             }
         }
-    }
-
-    /// Can it be told without a search that there is a set event in `known` at or after strand `a`, which is at `at`? Mostly what a task
-    /// reads is what it has just waited for: then it is the newest. Flat nodes know all.
-    #[inline]
-    pub(super) fn surely_reaches(
-        &mut self,
-        sp: &SeriesParallel,
-        a: StrandId,
-        at: Position,
-        known: Known,
-    ) -> bool {
-        let node = &self.nodes[known.0 as usize];
-        let Some(newest) = self.points.get(node.newest as usize) else { return false };
-        let surely = (newest.at == at && a.0 < newest.clock)
-            || (node.points > 1
-                && node.is_flat()
-                && a.0 < node.all.clock
-                && has_event_from(sp, self.points(node), a, at, None));
-        if surely {
-            self.visits.count(1);
-        }
-        surely
     }
 
     /// Is there a set event in `known` at or after strand `a`, which is at `at`?

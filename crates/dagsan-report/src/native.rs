@@ -110,6 +110,7 @@ pub fn report(findings: &Findings, symbols: &mut Symbols, files: &Files) -> Resu
         reader.report.races.push(race);
     }
     reader.native()?;
+    reader.report.clean();
     Ok(reader.report)
 }
 

@@ -2,16 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
+use clap::{Args, ColorChoice, Parser, Subcommand};
 use dagsan_core::order::{self, ENGINES, Engine};
 use dagsan_explore::Schedule;
 use dagsan_lang::{Elimination, Eliminations, Limits};
-use serde::{Deserialize, Serialize};
+use dagsan_report::Format;
 
 use crate::check::Schedules;
 use crate::exit;
+use crate::reports::ReportFile;
 
 /// The command line.
 #[derive(Debug, Parser)]
@@ -36,13 +37,24 @@ pub struct FindingsArguments {
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 
-    /// Text for people, or JSON for programs
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub format: Format,
+    #[command(flatten)]
+    pub reports: ReportArguments,
 
     /// When to use colours
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub color: ColorChoice,
+}
+
+/// How reports are shown, and where they are written
+#[derive(Debug, Clone, Default, Args)]
+pub struct ReportArguments {
+    /// How to show what was found; text, if this is left out
+    #[arg(long, value_name = "FORMAT", value_parser = formats())]
+    pub format: Option<Format>,
+
+    /// Write a report to FILE besides; may be repeated: --report sarif=a.sarif --report json=a.json
+    #[arg(long = "report", value_name = "FORMAT=FILE", value_parser = ReportFile::parse)]
+    pub files: Vec<ReportFile>,
 }
 
 /// Run the program again that has left FILE, and show its races with complete call stacks
@@ -67,9 +79,8 @@ pub struct CheckArguments {
     #[arg(long, value_name = "NAME", default_value = order::default_engine().name, value_parser = engines())]
     pub engine: &'static Engine,
 
-    /// Text for people, or JSON for programs: an object for one file, an array for several or a directory
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub format: Format,
+    #[command(flatten)]
+    pub reports: ReportArguments,
 
     /// Also say what the check took: accesses, eliminated checks, queries, memory, time
     #[arg(long)]
@@ -117,13 +128,6 @@ pub struct CheckArguments {
     /// When to use colours
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub color: ColorChoice,
-}
-
-/// How to show what was found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-pub enum Format {
-    Text,
-    Json,
 }
 
 /// A file for a computation graph.
@@ -182,6 +186,17 @@ impl CheckArguments {
         let dropped = self.no_elim.iter().filter_map(|name| Elimination::from_name(name));
         dropped.fold(Eliminations::all(), Eliminations::without)
     }
+}
+
+/// The formats, by name.
+pub fn formats() -> impl TypedValueParser<Value = Format> {
+    let values = Format::ALL.iter().map(|format| PossibleValue::new(format.name()).help(format.summary()));
+    PossibleValuesParser::new(values).try_map(|name| format_named(&name).context("no format"))
+}
+
+/// The format of this name.
+pub fn format_named(name: &str) -> Option<Format> {
+    Format::ALL.into_iter().find(|format| format.name() == name)
 }
 
 fn engines() -> impl TypedValueParser<Value = &'static Engine> {

@@ -13,13 +13,14 @@ use anyhow::{Context, Result, ensure};
 use dagsan_findings::output;
 use dagsan_lang::Limits;
 use dagsan_report::graph::{self, Picture};
-use dagsan_report::{End, Expectation, Report, Source, Verdict, json, text};
+use dagsan_report::{End, Expectation, Format, Project, Report, Source, Verdict, text};
 
 use crate::check::{self, Checked, Options};
-use crate::cli::{CheckArguments, Format, GraphFile, GraphKind};
+use crate::cli::{CheckArguments, GraphFile, GraphKind};
 use crate::exit::Code;
 use crate::expect::{self, Exceptions, Expected};
 use crate::inputs;
+use crate::reports::ReportFiles;
 use crate::schedules;
 
 /// Does what was asked, and says how to end.
@@ -41,7 +42,10 @@ pub fn run(arguments: &CheckArguments) -> Result<Code> {
         witness: arguments.witness,
     };
     let mut exceptions = ExceptionFiles::default();
-    let mut out = Output::new(arguments, inputs.several);
+    let current = std::env::current_dir().context("cannot tell the current directory")?;
+    let project = Project::around(&current);
+    let mut files = ReportFiles::new(project.clone(), &arguments.reports.files);
+    let mut out = Output::new(arguments, inputs.several, project);
     let mut code = Code::Clean;
     let mut checked = 0;
     for path in &inputs.files {
@@ -69,6 +73,8 @@ pub fn run(arguments: &CheckArguments) -> Result<Code> {
         if arguments.graph.is_none() && report.is_entangled() {
             report.notes.push("`--graph FILE.svg` draws which strand precedes which".to_owned());
         }
+        report.clean();
+        files.add(&report)?;
         out.report(report)?;
         checked += 1;
         if schedules::interrupted() {
@@ -79,6 +85,10 @@ pub fn run(arguments: &CheckArguments) -> Result<Code> {
         anstream::eprintln!("interrupted: {} files were not checked", inputs.files.len() - checked);
     }
     out.finish()?;
+    if let Err(error) = files.write() {
+        anstream::eprintln!("error: {error:#}");
+        code = code.max(Code::Usage);
+    }
     Ok(code)
 }
 
@@ -148,26 +158,33 @@ struct Output {
     stream: AutoStream<io::StdoutLock<'static>>,
     format: Format,
     several: bool,
-    /// Kept for the array.
-    reports: Vec<Report>,
+    project: Project,
+    /// Kept for the end, if it is not text.
+    parts: Vec<String>,
     /// How many of each word, in the order of their first.
     counts: Vec<(&'static str, u64)>,
 }
 
 impl Output {
-    fn new(arguments: &CheckArguments, several: bool) -> Output {
+    fn new(arguments: &CheckArguments, several: bool, project: Project) -> Output {
         let choice = match arguments.color {
             clap::ColorChoice::Auto => ColorChoice::Auto,
             clap::ColorChoice::Always => ColorChoice::Always,
             clap::ColorChoice::Never => ColorChoice::Never,
         };
         let stream = AutoStream::new(io::stdout().lock(), choice);
-        Output { stream, format: arguments.format, several, reports: Vec::new(), counts: Vec::new() }
+        let format = arguments.reports.format.unwrap_or(Format::Text);
+        Output { stream, format, several, project, parts: Vec::new(), counts: Vec::new() }
     }
 
     fn report(&mut self, report: Report) -> Result<()> {
-        if self.format == Format::Json {
-            self.reports.push(report);
+        if self.format != Format::Text {
+            let part = self.format.part(&report, &self.project)?;
+            // What is whole by itself need not wait for the others.
+            match self.format {
+                Format::Short | Format::Github => return self.write(&part),
+                _ => self.parts.push(part),
+            }
             return Ok(());
         }
         let word = match &report.expectation {
@@ -213,23 +230,23 @@ impl Output {
     }
 
     fn finish(mut self) -> Result<()> {
-        match (self.format, self.several, &self.reports[..]) {
-            (Format::Json, false, [report]) => {
-                let text = json::object(report)?;
+        match (self.format, self.several) {
+            (Format::Json, false) => {
+                let text = self.parts.concat();
                 self.write(&text)
             }
-            (Format::Json, ..) => {
-                let text = json::array(&self.reports)?;
-                self.write(&text)
-            }
-            (Format::Text, true, _) => {
+            (Format::Text, true) => {
                 let all: u64 = self.counts.iter().map(|(_, count)| count).sum();
                 let counts: Vec<String> =
                     self.counts.iter().map(|(word, count)| format!("{count} {}", plural(word))).collect();
                 let files = if all == 1 { "file" } else { "files" };
                 self.write(&format!("{all} {files}: {}\n", counts.join(", ")))
             }
-            (Format::Text, false, _) => Ok(()),
+            (Format::Text, false) | (Format::Short | Format::Github, _) => Ok(()),
+            (format, _) => {
+                let text = format.whole(&self.parts);
+                self.write(&text)
+            }
         }
     }
 

@@ -6,7 +6,7 @@
 //!
 //! For native programs, `cargo dagsan`, `dagsan report` and `dagsan explain`: `native`.
 //!
-//! `exit` has the exit codes of all.
+//! `reports` has the files that reports are written to, `exit` the exit codes of all.
 
 mod check;
 mod cli;
@@ -16,6 +16,7 @@ mod exit;
 mod expect;
 mod inputs;
 mod native;
+mod reports;
 mod schedules;
 
 use std::process::ExitCode;

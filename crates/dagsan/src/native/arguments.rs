@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use clap::Parser;
 
-use crate::cli::Format;
+use crate::cli::ReportArguments;
 use crate::exit;
 use crate::native::session::Action;
 
@@ -23,8 +23,9 @@ Commands, with the arguments that cargo takes:
   setup  Build the runtime only
   doctor Say how programs are compiled here, and show a race that is found
 
+Text and short reports go to standard error, others to standard output; SARIF comes when all programs have ended.
 Programs are built in the directory `dagsan` of the target directory. Variables: DAGSAN_OPTIONS for the runtime
-inside the program (key=value:…; help=1 lists them), DAGSAN_SOURCE for a checkout of DagSan to build the runtime from.";
+inside the program (key=value:…; help=1 lists them; format=json is the same as --format json), DAGSAN_SOURCE for a checkout of DagSan to build the runtime from.";
 
 /// The options that are ours.
 #[derive(Debug, Parser)]
@@ -43,12 +44,10 @@ inside the program (key=value:…; help=1 lists them), DAGSAN_SOURCE for a check
     disable_help_subcommand = true
 )]
 pub struct Own {
-    /// Reports as text for people, on standard error, or as JSON for programs, on standard output; the same as
-    /// DAGSAN_OPTIONS=format=json
-    #[arg(long, value_enum)]
-    pub format: Option<Format>,
+    #[command(flatten)]
+    pub reports: ReportArguments,
 
-    /// Write reports to FILE instead
+    /// Write what --format shows to FILE instead
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
@@ -184,6 +183,7 @@ impl Passed {
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
+    use dagsan_report::Format;
 
     use super::*;
 
@@ -201,7 +201,10 @@ mod tests {
         Own::command().debug_assert();
         let own = Own::try_parse_from("x --format json run -q -- --help".split(' ')).unwrap();
         let Command::Any(rest) = own.command;
-        assert_eq!((own.format, rest.join(OsStr::new(" "))), (Some(Format::Json), "run -q -- --help".into()));
+        assert_eq!(
+            (own.reports.format, rest.join(OsStr::new(" "))),
+            (Some(Format::Json), "run -q -- --help".into())
+        );
     }
 
     #[test]

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{CommandFactory, Parser};
+use dagsan_report::Format;
 
-use crate::cli::Format;
 use crate::exit::Code;
 use crate::native::arguments::{Command, Own, Passed};
 use crate::native::config::{Config, Metadata, TARGET, cargo, check_host};
@@ -18,7 +18,9 @@ use crate::native::pass::{self, Pass};
 use crate::native::rayon;
 use crate::native::runtime::{self, Hooks};
 use crate::native::session::{Action, Runtime, Session, VARIABLE};
-use crate::native::{RUNNER, doctor, findings, status, wrapper};
+use crate::native::told::{self, Told};
+use crate::native::{RUNNER, doctor, findings, runner, status, wrapper};
+use crate::reports::{self, ReportFile};
 
 /// The directory in the target directory.
 const DIRECTORY: &str = "dagsan";
@@ -133,9 +135,44 @@ impl Build {
         let executable = env::current_exe().context("cannot tell where cargo-dagsan is")?;
         command.env("RUSTC_WRAPPER", executable).env(VARIABLE, session.to_variable()?);
         let status = command.status().context("cannot start cargo")?;
+        let told = told::all(&session)?;
+        self.write_reports(&session, &told)?;
         // After a failed test cargo ends with a code of its own.
-        let raced = findings::outcomes(&session)?.contains(&Code::Race.number());
+        let raced = told.contains(&Told::Code(Code::Race.number()));
         Ok(if raced { Code::Race.number() } else { program_code(status) })
+    }
+
+    /// The files of `--report`, in the order of the session's formats.
+    fn files(&self) -> Result<Vec<ReportFile>> {
+        let absolute = |file: &ReportFile| {
+            let path = std::path::absolute(&file.path).context("cannot tell the current directory")?;
+            Ok(ReportFile { format: file.format, path })
+        };
+        self.own.reports.files.iter().map(absolute).collect()
+    }
+
+    /// Puts together what the runners have told.
+    fn write_reports(&self, session: &Session, told: &[Told]) -> Result<()> {
+        let parts = |at: usize| -> Vec<String> {
+            let of = |told: &Told| match told {
+                Told::Part { of, text } if *of == at => Some(text.clone()),
+                _ => None,
+            };
+            told.iter().filter_map(of).collect()
+        };
+        let files = self.files()?;
+        let mut failures: Vec<anyhow::Error> =
+            files.iter().enumerate().filter_map(|(at, file)| file.write(&parts(at)).err()).collect();
+        // What cannot be shown part by part comes last.
+        if let Some(&format) = session.collected.get(files.len()) {
+            let parts = parts(files.len());
+            let shown = match &session.output {
+                Some(path) => ReportFile { format, path: path.clone() }.write(&parts),
+                None => runner::put(status::stdout("never"), &format.whole(&parts)),
+            };
+            failures.extend(shown.err());
+        }
+        reports::all(failures)
     }
 
     /// Settings of cargo that are ours. With our pass, hooks are in line however the program is linked.
@@ -175,7 +212,10 @@ impl Build {
         }
         let options = findings::Options::from_environment();
         let findings = self.directory.join("findings");
-        let outcomes = findings.join(format!("outcomes.{}", std::process::id()));
+        let told = findings.join(format!("told.{}", std::process::id()));
+        let format = self.own.reports.format.or(options.format).unwrap_or(Format::Text);
+        let mut collected: Vec<Format> = self.own.reports.files.iter().map(|file| file.format).collect();
+        collected.extend(Some(format).filter(|format| format.is_document()));
         let output = match &self.own.output {
             Some(path) => Some(std::path::absolute(path).context("cannot tell the current directory")?),
             None => None,
@@ -188,13 +228,14 @@ impl Build {
             runner,
             programs: self.directory.join(TARGET),
             findings,
-            outcomes,
+            told,
             environment: vec![
                 ("RUSTC_WRAPPER".to_owned(), env::var("RUSTC_WRAPPER").ok()),
                 (VARIABLE.to_owned(), None),
             ],
-            format: self.own.format.or(options.format).unwrap_or(Format::Text),
+            format,
             output,
+            collected,
             color: options.color.unwrap_or_else(|| self.color.clone()),
             quiet: self.passed.quiet,
         })

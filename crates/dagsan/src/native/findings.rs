@@ -2,17 +2,17 @@
 
 use std::env;
 use std::ffi::OsStr;
-use std::fs::{self, OpenOptions};
-use std::io::{ErrorKind, Write};
+use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::SystemTime;
 
 use anyhow::{Context, Result};
-use clap::ValueEnum;
 use dagsan_findings::output;
+use dagsan_report::Format;
 
-use crate::cli::Format;
+use crate::cli::format_named;
 use crate::native::session::Session;
 
 /// The variable that the runtime reads; the command reads some of its keys too.
@@ -48,7 +48,7 @@ impl Options {
         for (key, value) in text.split([':', ' ', ',']).filter_map(|pair| pair.split_once('=')) {
             match key {
                 "help" => options.help = matches!(value, "1" | "true" | "yes" | "on"),
-                "format" => options.format = Format::from_str(value, false).ok(),
+                "format" => options.format = format_named(value),
                 "sites" => options.second_run = value == "auto",
                 "color" => options.color = Some(value.to_owned()),
                 _ => {}
@@ -99,20 +99,6 @@ pub fn remove(file: &Path) -> Result<()> {
         }
         _ => Ok(()),
     }
-}
-
-/// Tells the process that started cargo how a program ended.
-pub fn note_outcome(session: &Session, code: u8) -> Result<()> {
-    let file = OpenOptions::new().create(true).append(true).open(&session.outcomes);
-    let written = file.and_then(|mut file| file.write_all(format!("{code}\n").as_bytes()));
-    written.with_context(|| format!("cannot write {}", session.outcomes.display()))
-}
-
-/// How the programs of a session ended.
-pub fn outcomes(session: &Session) -> Result<Vec<u8>> {
-    let text = fs::read_to_string(&session.outcomes).unwrap_or_default();
-    remove(&session.outcomes)?;
-    Ok(text.lines().filter_map(|line| line.parse().ok()).collect())
 }
 
 #[cfg(test)]

@@ -17,9 +17,8 @@ use std::time::Instant;
 
 use anstyle::{AnsiColor, Style};
 use anyhow::{Context, Result, anyhow};
-use dagsan_report::{Verdict, text};
+use dagsan_report::{Format, Verdict, text};
 
-use crate::cli::Format;
 use crate::exit::Code;
 use crate::native::outcome::Outcome;
 use crate::native::second::First;
@@ -251,10 +250,12 @@ impl<'a> Told<'a> {
         }
     }
 
-    /// Like libtest, on standard output, unless JSON is to go there.
+    /// Like libtest, on standard output, unless reports for programs are to go there.
     fn say(&self, text: &str) -> Result<()> {
-        match (self.session.format, &self.session.output) {
-            (Format::Json, None) => runner::put(status::stderr(&self.session.color), text),
+        match &self.session.output {
+            None if !self.session.format.is_for_terminals() => {
+                runner::put(status::stderr(&self.session.color), text)
+            }
             _ => runner::put(status::stdout(&self.session.color), text),
         }
     }
@@ -277,7 +278,8 @@ impl<'a> Told<'a> {
         if self.request.nocapture {
             self.say(&ran.printed)?;
         }
-        if self.session.format == Format::Json || self.session.output.is_some() {
+        runner::collect(self.session, &ran.outcome, name)?;
+        if self.session.format != Format::Text || self.session.output.is_some() {
             runner::show(self.session, &ran.outcome)?;
         }
         if word != Word::Ok || self.request.show_output {

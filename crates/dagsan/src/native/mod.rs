@@ -13,6 +13,8 @@
 //!                                  └ second: a program with races runs again, for exact places
 //! ```
 //!
+//! What runners tell the command (`told`) becomes the reports that are put together at its end.
+//!
 //! `dagsan report` and `dagsan explain` show findings again, the latter after a second run whose output is seen.
 
 mod arguments;
@@ -31,6 +33,7 @@ mod runtime;
 mod second;
 mod session;
 mod status;
+mod told;
 mod wrapper;
 
 pub use replay::{explain, report};

@@ -10,13 +10,14 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use dagsan_findings::{FINDINGS_FILE, Findings};
-use dagsan_report::{Report, json, text};
+use dagsan_report::{Format, Project, Report};
 
-use crate::cli::{ExplainArguments, FindingsArguments, Format};
+use crate::cli::{ExplainArguments, FindingsArguments};
 use crate::exit;
 use crate::native::findings::{self, OPTIONS};
 use crate::native::outcome::{describe, program_code, shown};
 use crate::native::{runner, second, status};
+use crate::reports::ReportFiles;
 
 /// Shows a file of findings.
 pub fn report(arguments: &FindingsArguments) -> Result<u8> {
@@ -60,10 +61,14 @@ pub fn explain(arguments: &ExplainArguments) -> Result<u8> {
 }
 
 fn show(arguments: &FindingsArguments, report: &Report) -> Result<()> {
-    let text = match arguments.format {
-        Format::Text => text::render(report),
-        Format::Json => json::object(report)?,
-    };
+    let current = std::env::current_dir().context("cannot tell the current directory")?;
+    let project = Project::around(&current);
+    let mut files = ReportFiles::new(project.clone(), &arguments.reports.files);
+    files.add(report)?;
+    files.write()?;
+    let format = arguments.reports.format.unwrap_or(Format::Text);
+    let part = format.part(report, &project)?;
+    let text = if format.is_document() { format.whole(&[part]) } else { part };
     let color = match arguments.color {
         clap::ColorChoice::Auto => "auto",
         clap::ColorChoice::Always => "always",

@@ -14,6 +14,9 @@ mod interrupt;
 mod limits;
 mod programs;
 mod replay;
+mod reports;
+#[path = "../schema.rs"]
+mod schema;
 mod verdicts;
 mod witness;
 

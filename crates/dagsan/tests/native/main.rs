@@ -14,5 +14,8 @@ mod findings;
 mod harness;
 mod pass;
 mod points;
+mod reports;
+#[path = "../schema.rs"]
+mod schema;
 mod second;
 mod support;

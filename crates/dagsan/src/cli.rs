@@ -10,6 +10,7 @@ use dagsan_explore::Schedule;
 use dagsan_lang::{Elimination, Eliminations, Limits};
 use dagsan_report::Format;
 
+use crate::accept::AcceptArguments;
 use crate::check::Schedules;
 use crate::exit;
 use crate::reports::ReportFile;
@@ -39,6 +40,9 @@ pub struct FindingsArguments {
 
     #[command(flatten)]
     pub reports: ReportArguments,
+
+    #[command(flatten)]
+    pub accept: AcceptArguments,
 
     /// When to use colours
     #[arg(long, value_name = "WHEN", default_value = "auto")]
@@ -81,6 +85,9 @@ pub struct CheckArguments {
 
     #[command(flatten)]
     pub reports: ReportArguments,
+
+    #[command(flatten)]
+    pub accept: AcceptArguments,
 
     /// Also say what the check took: accesses, eliminated checks, queries, memory, time
     #[arg(long)]

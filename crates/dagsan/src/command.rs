@@ -15,6 +15,7 @@ use dagsan_lang::Limits;
 use dagsan_report::graph::{self, Picture};
 use dagsan_report::{End, Expectation, Format, Project, Report, Source, Verdict, text};
 
+use crate::accept::{Accepting, Met};
 use crate::check::{self, Checked, Options};
 use crate::cli::{CheckArguments, GraphFile, GraphKind};
 use crate::exit::Code;
@@ -44,6 +45,8 @@ pub fn run(arguments: &CheckArguments) -> Result<Code> {
     let mut exceptions = ExceptionFiles::default();
     let current = std::env::current_dir().context("cannot tell the current directory")?;
     let project = Project::around(&current);
+    let accepting = Accepting::load(&arguments.accept.absolute(&current)?, project.clone())?;
+    let mut met = Met::default();
     let mut files = ReportFiles::new(project.clone(), &arguments.reports.files);
     let mut out = Output::new(arguments, inputs.several, project);
     let mut code = Code::Clean;
@@ -53,6 +56,7 @@ pub fn run(arguments: &CheckArguments) -> Result<Code> {
         if arguments.expect {
             report.expectation = Some(exceptions.compare(path, &report)?);
         }
+        met.add(&accepting.apply(&mut report));
         code = code.max(match &report.expectation {
             _ if matches!(report.end, End::Broken(_)) => Code::Fault,
             _ if matches!(report.end, End::Unreadable(_)) => Code::Usage,
@@ -73,7 +77,6 @@ pub fn run(arguments: &CheckArguments) -> Result<Code> {
         if arguments.graph.is_none() && report.is_entangled() {
             report.notes.push("`--graph FILE.svg` draws which strand precedes which".to_owned());
         }
-        report.clean();
         files.add(&report)?;
         out.report(report)?;
         checked += 1;
@@ -85,7 +88,11 @@ pub fn run(arguments: &CheckArguments) -> Result<Code> {
         anstream::eprintln!("interrupted: {} files were not checked", inputs.files.len() - checked);
     }
     out.finish()?;
-    if let Err(error) = files.write() {
+    let warnings = accepting.finish(&met);
+    for warning in warnings.iter().flatten() {
+        anstream::eprintln!("warning: {warning}");
+    }
+    for error in [files.write().err(), warnings.err()].into_iter().flatten() {
         anstream::eprintln!("error: {error:#}");
         code = code.max(Code::Usage);
     }
@@ -119,6 +126,7 @@ fn plural(word: &str) -> &str {
         "deadlock" => "with deadlocks",
         "error" => "with errors",
         "not-exhausted" => "not exhausted",
+        "accepted" => "with accepted races only",
         other => other,
     }
 }
@@ -213,7 +221,10 @@ impl Output {
     fn line(&mut self, word: &str, report: &Report) -> Result<()> {
         let name = report.name();
         let (good, rest) = match &report.expectation {
-            None => (report.verdict() == Verdict::RaceFree, text::verdict(report)),
+            None => {
+                let good = matches!(report.verdict(), Verdict::RaceFree | Verdict::Accepted);
+                (good, text::verdict(report))
+            }
             Some(Expectation { text, met: Some(true) }) => (true, text.clone()),
             Some(Expectation { met: None, .. }) => (true, text::verdict(report)),
             Some(Expectation { text, met: Some(false) }) => {

@@ -6,8 +6,9 @@
 //!
 //! For native programs, `cargo dagsan`, `dagsan report` and `dagsan explain`: `native`.
 //!
-//! `reports` has the files that reports are written to, `exit` the exit codes of all.
+//! `accept` says which races do not count, `reports` has the files that reports are written to, `exit` the exit codes of all.
 
+mod accept;
 mod check;
 mod cli;
 mod command;

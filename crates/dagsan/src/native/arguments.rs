@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use clap::Parser;
 
+use crate::accept::AcceptArguments;
 use crate::cli::ReportArguments;
 use crate::exit;
 use crate::native::session::Action;
@@ -46,6 +47,9 @@ inside the program (key=value:…; help=1 lists them; format=json is the same as
 pub struct Own {
     #[command(flatten)]
     pub reports: ReportArguments,
+
+    #[command(flatten)]
+    pub accept: AcceptArguments,
 
     /// Write what --format shows to FILE instead
     #[arg(long, value_name = "FILE")]

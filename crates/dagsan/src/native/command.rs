@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{CommandFactory, Parser};
-use dagsan_report::Format;
+use dagsan_report::{Format, Project};
 
+use crate::accept::{AcceptArguments, Accepting, Met};
 use crate::exit::Code;
 use crate::native::arguments::{Command, Own, Passed};
 use crate::native::config::{Config, Metadata, TARGET, cargo, check_host};
@@ -116,6 +117,8 @@ impl Build {
 
     fn run(&self, action: Action) -> Result<u8> {
         ensure!(!self.passed.doc, "doctests cannot be checked: leave out --doc, and put the code in a test");
+        // What is wrong with it is said before anything is built.
+        let accepting = self.accepting()?;
         let session = self.session(action)?;
         forget_other_flags(&self.directory, &session.runtime)?;
         findings::prepare(&session)?;
@@ -137,9 +140,42 @@ impl Build {
         let status = command.status().context("cannot start cargo")?;
         let told = told::all(&session)?;
         self.write_reports(&session, &told)?;
+        self.accepted(&accepting, action, &told)?;
         // After a failed test cargo ends with a code of its own.
         let raced = told.contains(&Told::Code(Code::Race.number()));
         Ok(if raced { Code::Race.number() } else { program_code(status) })
+    }
+
+    /// What decides which races count, from the directory of the package.
+    fn accepting(&self) -> Result<Accepting> {
+        Accepting::load(&self.accept_arguments()?, Project::around(&current()?))
+    }
+
+    fn accept_arguments(&self) -> Result<AcceptArguments> {
+        let manifest = self.passed.manifest_path.as_deref().and_then(Path::parent);
+        let start = match manifest {
+            Some(directory) => current()?.join(directory),
+            None => current()?,
+        };
+        self.own.accept.absolute(&start)
+    }
+
+    /// Says which suppressions were not met, and writes the baseline. What is only built meets nothing.
+    fn accepted(&self, accepting: &Accepting, action: Action, told: &[Told]) -> Result<()> {
+        let mut met = Met::default();
+        for told in told {
+            if let Told::Met(more) = told {
+                met.add(more);
+            }
+        }
+        // A run that came to nothing must not empty a baseline.
+        let ran = told.iter().any(|told| matches!(told, Told::Met(_)));
+        if action != Action::Build && ran {
+            for warning in accepting.finish(&met)? {
+                status::warning(&self.color, &warning);
+            }
+        }
+        Ok(())
     }
 
     /// The files of `--report`, in the order of the session's formats.
@@ -236,10 +272,15 @@ impl Build {
             format,
             output,
             collected,
+            accept: self.accept_arguments()?,
             color: options.color.unwrap_or_else(|| self.color.clone()),
             quiet: self.passed.quiet,
         })
     }
+}
+
+fn current() -> Result<PathBuf> {
+    env::current_dir().context("cannot tell the current directory")
 }
 
 /// cargo does not know the flags that the wrapper adds, nor the pass, nor the drop-in for rayon-core. If they were others the last

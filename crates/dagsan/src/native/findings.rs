@@ -28,13 +28,15 @@ pub struct Options {
     pub help: bool,
     pub format: Option<Format>,
     pub color: Option<String>,
+    /// The exit code of a program with races, which takes the place of its own.
+    pub exit_code: u8,
     /// Is a program with races to be run again, for exact places?
     pub second_run: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { help: false, format: None, color: None, second_run: true }
+        Options { help: false, format: None, color: None, exit_code: 66, second_run: true }
     }
 }
 
@@ -50,6 +52,7 @@ impl Options {
                 "help" => options.help = matches!(value, "1" | "true" | "yes" | "on"),
                 "format" => options.format = format_named(value),
                 "sites" => options.second_run = value == "auto",
+                "exitcode" => options.exit_code = value.parse().unwrap_or(options.exit_code),
                 "color" => options.color = Some(value.to_owned()),
                 _ => {}
             }
@@ -114,6 +117,7 @@ mod tests {
                 help: false,
                 format: Some(Format::Json),
                 color: Some("never".to_owned()),
+                exit_code: 66,
                 second_run: true
             }
         );

@@ -10,8 +10,9 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use dagsan_findings::{FINDINGS_FILE, Findings};
-use dagsan_report::{Format, Project, Report};
+use dagsan_report::{Format, Project, Report, Verdict};
 
+use crate::accept::Accepting;
 use crate::cli::{ExplainArguments, FindingsArguments};
 use crate::exit;
 use crate::native::findings::{self, OPTIONS};
@@ -24,7 +25,7 @@ pub fn report(arguments: &FindingsArguments) -> Result<u8> {
     let found = Findings::read(&arguments.file)?;
     let mut report = describe(&found)?;
     report.notes.extend(rebuilt(&arguments.file, &found.process.executable));
-    show(arguments, &report)?;
+    show(arguments, &mut report)?;
     Ok(exit::of_native(&report, 0))
 }
 
@@ -56,13 +57,17 @@ pub fn explain(arguments: &ExplainArguments) -> Result<u8> {
     let mut report = describe(&again)?;
     report.notes.extend(rebuilt(&arguments.file, &process.executable));
     report.notes.extend(second::differences(&before, &again));
-    show(arguments, &report)?;
-    Ok(exit::of_native(&report, program_code(ended)))
+    show(arguments, &mut report)?;
+    // The code of races is not the program's own.
+    let code = if report.verdict() == Verdict::Accepted { 0 } else { program_code(ended) };
+    Ok(exit::of_native(&report, code))
 }
 
-fn show(arguments: &FindingsArguments, report: &Report) -> Result<()> {
+fn show(arguments: &FindingsArguments, report: &mut Report) -> Result<()> {
     let current = std::env::current_dir().context("cannot tell the current directory")?;
     let project = Project::around(&current);
+    let accepting = Accepting::load(&arguments.accept.absolute(&current)?, project.clone())?;
+    let met = accepting.apply(report);
     let mut files = ReportFiles::new(project.clone(), &arguments.reports.files);
     files.add(report)?;
     files.write()?;
@@ -74,7 +79,11 @@ fn show(arguments: &FindingsArguments, report: &Report) -> Result<()> {
         clap::ColorChoice::Always => "always",
         clap::ColorChoice::Never => "never",
     };
-    runner::put(status::stdout(color), &text)
+    runner::put(status::stdout(color), &text)?;
+    for warning in accepting.finish(&met)? {
+        status::warning(color, &warning);
+    }
+    Ok(())
 }
 
 /// Was the executable built again after it had left the findings?

@@ -10,6 +10,7 @@ use anyhow::{Context, Result};
 use dagsan_findings::{FINDINGS_FILE, output};
 use dagsan_report::{End, Format, Project, Report, Source};
 
+use crate::accept::Accepting;
 use crate::native::input::Input;
 use crate::native::outcome::{Outcome, program_code};
 use crate::native::second::First;
@@ -53,7 +54,8 @@ pub fn run_whole(session: &Session, executable: &OsStr, arguments: &[OsString]) 
     input.flow(child.stdin.take())?;
     let status = child.wait().with_context(cannot)?;
     let first = First { session, executable, status, file: &file, took: started.elapsed() };
-    let outcome = first.outcome(|command| _ = command.args(arguments).stdin(input.second()))?;
+    let mut outcome = first.outcome(|command| _ = command.args(arguments).stdin(input.second()))?;
+    told::tell(session, &Told::Met(outcome.accept(&accepting(session)?)))?;
     collect(session, &outcome, &name(executable))?;
     show(session, &outcome)?;
     Ok(outcome.code)
@@ -96,6 +98,11 @@ pub fn name(executable: &OsStr) -> String {
 /// The project that the program was started in.
 fn project() -> Result<Project> {
     Ok(Project::around(&std::env::current_dir().context("cannot tell the current directory")?))
+}
+
+/// What decides which races count.
+pub fn accepting(session: &Session) -> Result<Accepting> {
+    Accepting::load(&session.accept, project()?)
 }
 
 /// Hands the parts of the reports that are put together at the end to the command.

@@ -7,6 +7,8 @@ use anyhow::{Context, Result};
 use dagsan_report::Format;
 use serde::{Deserialize, Serialize};
 
+use crate::accept::AcceptArguments;
+
 /// The variable.
 pub const VARIABLE: &str = "DAGSAN_SESSION";
 
@@ -68,6 +70,8 @@ pub struct Session {
     pub output: Option<PathBuf>,
     /// The formats of the reports that the command puts together from their parts.
     pub collected: Vec<Format>,
+    /// Which races do not count.
+    pub accept: AcceptArguments,
     /// `auto`, `always` or `never`.
     pub color: String,
     pub quiet: bool,

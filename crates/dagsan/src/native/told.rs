@@ -8,6 +8,7 @@ use std::io::Write;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
+use crate::accept::Met;
 use crate::native::findings;
 use crate::native::session::Session;
 
@@ -18,6 +19,8 @@ pub enum Told {
     Code(u8),
     /// What a program gives to one of [`Session::collected`].
     Part { of: usize, text: String },
+    /// Which races were met, and which suppressions.
+    Met(Met),
 }
 
 /// Adds a line.

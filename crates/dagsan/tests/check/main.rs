@@ -2,6 +2,7 @@
 //!
 //! Exit code 70 cannot be had from outside without a fault; `check.rs` and `exit.rs` test it inside.
 
+mod accepted;
 mod corpus;
 mod directory;
 mod eliminations;

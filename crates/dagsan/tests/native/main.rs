@@ -3,6 +3,7 @@
 //! The programs are the package `tests/native` and the examples, built once per profile under the workspace's target
 //! directory. They run with a time limit: a program that hangs fails its test.
 
+mod accepted;
 mod behaviours;
 mod cargo;
 mod clang;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::Report;
 use crate::project::Project;
-use crate::{json, lines, sarif, text};
+use crate::{html, json, lines, sarif, text};
 
 /// How to show what was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,11 +21,14 @@ pub enum Format {
     Sarif,
     /// Annotations of GitHub.
     Github,
+    /// A page to look at.
+    Html,
 }
 
 impl Format {
     /// All of them.
-    pub const ALL: [Format; 5] = [Format::Text, Format::Short, Format::Json, Format::Sarif, Format::Github];
+    pub const ALL: [Format; 6] =
+        [Format::Text, Format::Short, Format::Json, Format::Sarif, Format::Github, Format::Html];
 
     /// What it is called on the command line.
     pub fn name(self) -> &'static str {
@@ -35,6 +38,7 @@ impl Format {
             Format::Json => "json",
             Format::Sarif => "sarif",
             Format::Github => "github",
+            Format::Html => "html",
         }
     }
 
@@ -46,6 +50,7 @@ impl Format {
             Format::Json => "for programs; its schema is in docs/",
             Format::Sarif => "SARIF 2.1.0, for programs that show the results of many tools",
             Format::Github => "annotations, in workflows of GitHub",
+            Format::Html => "one page to look at, which needs nothing else",
         }
     }
 
@@ -56,7 +61,7 @@ impl Format {
 
     /// Are the parts nothing by themselves?
     pub fn is_document(self) -> bool {
-        matches!(self, Format::Sarif)
+        matches!(self, Format::Sarif | Format::Html)
     }
 
     /// What one report gives.
@@ -67,6 +72,7 @@ impl Format {
             Format::Json => json::object(report, project)?,
             Format::Sarif => sarif::run(report, project)?,
             Format::Github => lines::github(report, project),
+            Format::Html => html::part(report, project)?,
         })
     }
 
@@ -76,6 +82,7 @@ impl Format {
             Format::Text | Format::Short | Format::Github => parts.concat(),
             Format::Json => json::array(parts),
             Format::Sarif => sarif::document(parts),
+            Format::Html => html::page(parts),
         }
     }
 }

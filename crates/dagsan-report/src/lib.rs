@@ -1,6 +1,6 @@
 //! DagSan's reports: the only crate that renders.
 //!
-//! A front end fills a [`Report`]; it is shown in one of the [`Format`]s: [`text`], [`lines`], [`json`], [`sarif`]. [`graph`] draws computation graphs. They know no
+//! A front end fills a [`Report`]; it is shown in one of the [`Format`]s: [`text`], [`lines`], [`json`], [`sarif`], [`html`]. [`graph`] draws computation graphs. They know no
 //! front end: places are byte ranges of source texts, locations and tasks come with their names. For native programs
 //! [`native`] fills the report, from findings and [`symbols`].
 //! Nothing here prints either: renderers make strings, the command decides where they go.
@@ -11,6 +11,7 @@ mod fingerprint;
 mod fixture;
 mod formats;
 pub mod graph;
+pub mod html;
 pub mod json;
 pub mod lines;
 mod model;

@@ -4,6 +4,7 @@
 //! into the table of known addresses.
 
 mod advice;
+mod hostile;
 
 use dagsan_findings::ScheduleDependent;
 use expect_test::{Expect, expect};

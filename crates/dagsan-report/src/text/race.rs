@@ -291,8 +291,8 @@ fn way_up(report: &Report, from: u32, to: u32, between: &[u32]) -> String {
 /// How often the two places raced again.
 fn again(group: &RaceGroup<'_>, locations: usize) -> Option<String> {
     let cells: usize = group.races.iter().map(|race| race.locations.len()).sum();
-    let duplicates: u64 = group.races.iter().map(|race| race.duplicates).sum();
-    match duplicates + (cells - locations) as u64 {
+    let duplicates = group.races.iter().map(|race| race.duplicates).fold(0, u64::saturating_add);
+    match duplicates.saturating_add((cells - locations) as u64) {
         0 => None,
         times => Some(format!("{} between these two places", count(times, "more race"))),
     }

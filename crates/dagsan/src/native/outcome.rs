@@ -59,7 +59,7 @@ impl Outcome {
     /// Puts accepted races apart, and says what was met.
     pub fn accept(&mut self, accepting: &Accepting) -> Met {
         let mut met = Met::default();
-        for report in self.another_way.iter_mut() {
+        if let Some(report) = &mut self.another_way {
             met.add(&accepting.apply(report));
         }
         if let Ok(report) = &mut self.report {

@@ -113,18 +113,20 @@ fn bad_arguments_say_what_to_do() {
     directory.check(
         "check a/free.task --format xml",
         expect![[r#"
-        exit code 2
-        --- standard error
-        error: invalid value 'xml' for '--format <FORMAT>'
-          [possible values: text, short, json, sarif, github]
+            exit code 2
+            --- standard error
+            error: invalid value 'xml' for '--format <FORMAT>'
+              [possible values: text, short, json, sarif, github, html]
 
-        For more information, try '--help'.
-    "#]],
+              tip: a similar value exists: 'html'
+
+            For more information, try '--help'.
+        "#]],
     );
     directory.check("check a/free.task --report out.sarif", expect![[r#"
         exit code 2
         --- standard error
-        error: invalid value 'out.sarif' for '--report <FORMAT=FILE>': say in which format: FORMAT=out.sarif, where FORMAT is one of text, short, json, sarif, github
+        error: invalid value 'out.sarif' for '--report <FORMAT=FILE>': say in which format: FORMAT=out.sarif, where FORMAT is one of text, short, json, sarif, github, html
 
         For more information, try '--help'.
     "#]]);

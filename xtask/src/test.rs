@@ -182,7 +182,7 @@ fn require_packages(_root: &Path) -> Result<()> {
         version.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
         !version.status().is_ok_and(|status| status.success())
     };
-    for package in PACKAGES.iter().filter(is_missing) {
+    for package in PACKAGES.into_iter().filter(is_missing) {
         println!("{package} is missing; installing it");
         let mut install = Command::new("apt-get");
         let installed = install.args(["install", "--yes", "--no-install-recommends", package]).status();

@@ -13,11 +13,31 @@ use dagsan_report::Format;
 use crate::accept::AcceptArguments;
 use crate::check::Schedules;
 use crate::exit;
+use crate::manual::{CompletionsArguments, ManArguments};
 use crate::reports::ReportFile;
+
+/// What `dagsan --help` says at its end.
+const EXAMPLES: &str = "\
+Examples:
+  dagsan check program.task                     a program of the task language
+  dagsan check programs --format short          all below a directory, a line per race
+  dagsan check program.task --report html=a.html
+  dagsan report target/dagsan/findings/x.json   what a native program left, again
+Native programs are run by `cargo dagsan run` and `cargo dagsan test`.";
+
+/// What `dagsan check --help` says besides its options.
+fn check_help() -> String {
+    format!(
+        "Examples:\n  dagsan check program.task --witness\n  dagsan check program.task --graph graph.svg\n  \
+         dagsan check programs --report sarif=a.sarif --report html=a.html\n  \
+         dagsan check programs --baseline known.json --update-baseline\n\n{}",
+        exit::HELP
+    )
+}
 
 /// The command line.
 #[derive(Debug, Parser)]
-#[command(name = "dagsan", version, about = "A determinacy sanitizer for task-parallel programs")]
+#[command(name = "dagsan", version, about = "A determinacy sanitizer for task-parallel programs", after_help = EXAMPLES)]
 pub struct Cli {
     #[command(subcommand)]
     pub action: Action,
@@ -28,6 +48,8 @@ pub enum Action {
     Check(CheckArguments),
     Report(FindingsArguments),
     Explain(ExplainArguments),
+    Completions(CompletionsArguments),
+    Man(ManArguments),
 }
 
 /// Show again what a program under `cargo dagsan` was found to do
@@ -73,7 +95,7 @@ pub struct ExplainArguments {
 /// Can two parallel tasks touch the same memory, one of them writing? One run decides, unless the program has
 /// isolated sections or ewait: then every schedule that makes a difference is run.
 #[derive(Debug, Args)]
-#[command(after_help = exit::HELP)]
+#[command(after_help = check_help())]
 pub struct CheckArguments {
     /// Programs of the task language, or directories of them (*.task, and those below)
     #[arg(required = true, value_name = "FILE|DIR")]

@@ -32,16 +32,20 @@ pub fn run(arguments: &[OsString]) -> Result<u8> {
         [OsStr::new("cargo dagsan")].into_iter().chain(arguments.iter().map(OsString::as_os_str)),
     );
     let Command::Any(command) = &own.command;
-    let (name, rest) =
-        command.split_first().context("say what to do: run, test, bench, build, clean, setup or doctor")?;
+    let (name, rest) = command
+        .split_first()
+        .context("say what to do: run, test, bench, nextest, build, clean, setup or doctor")?;
     let action = match &*name.to_string_lossy() {
         "run" | "r" => Some(Action::Run),
         "test" | "t" => Some(Action::Test),
         "bench" => Some(Action::Bench),
+        "nextest" => Some(Action::Nextest),
         "build" | "b" => Some(Action::Build),
         "clean" | "setup" | "doctor" => None,
         other => {
-            bail!("there is no `cargo dagsan {other}`: use run, test, bench, build, clean, setup or doctor")
+            bail!(
+                "there is no `cargo dagsan {other}`: use run, test, bench, nextest, build, clean, setup or doctor"
+            )
         }
     };
     let passed = Passed::read(action.unwrap_or(Action::Build), rest);
@@ -123,10 +127,22 @@ impl Build {
         forget_other_flags(&self.directory, &session.runtime)?;
         findings::prepare(&session)?;
         let mut command = cargo();
+        let mut arguments = &self.passed.arguments[..];
+        if action == Action::Nextest {
+            // It takes options of cargo's behind its own command only.
+            let Some((run, rest)) = arguments.split_first().filter(|(run, _)| *run == "run" || *run == "r")
+            else {
+                bail!("say `cargo dagsan nextest run`: other commands of cargo-nextest run no tests");
+            };
+            command.arg(action.name()).arg(run);
+            arguments = rest;
+        }
         for setting in self.settings(action, session.runtime.pass.is_some())? {
             command.arg("--config").arg(setting);
         }
-        command.arg(action.name());
+        if action != Action::Nextest {
+            command.arg(action.name());
+        }
         command.args(["--target", TARGET, "--target-dir"]).arg(&self.directory);
         if action == Action::Test && !self.passed.selects {
             command.arg("--tests");
@@ -134,7 +150,7 @@ impl Build {
                 status::note(&self.color, "doctests are not checked");
             }
         }
-        command.args(&self.passed.arguments);
+        command.args(arguments);
         let executable = env::current_exe().context("cannot tell where cargo-dagsan is")?;
         command.env("RUSTC_WRAPPER", executable).env(VARIABLE, session.to_variable()?);
         let status = command.status().context("cannot start cargo")?;
@@ -275,6 +291,7 @@ impl Build {
             accept: self.accept_arguments()?,
             color: options.color.unwrap_or_else(|| self.color.clone()),
             quiet: self.passed.quiet,
+            jobs: self.passed.jobs,
         })
     }
 }

@@ -23,7 +23,7 @@ use crate::accept::{Accepting, Met};
 use crate::exit::Code;
 use crate::native::outcome::Outcome;
 use crate::native::second::First;
-use crate::native::session::Session;
+use crate::native::session::{Action, Session};
 use crate::native::{findings, runner, status, told};
 
 /// The exit code of libtest when a test fails.
@@ -127,6 +127,14 @@ pub fn run(session: &Session, executable: &OsStr, arguments: &[OsString]) -> Res
     };
     let accepting = runner::accepting(session)?;
     let harness = Harness { session, executable, request, accepting };
+    // Who runs one test by its name has listed them before.
+    if session.action == Action::Nextest {
+        let (exact, names): (Vec<_>, Vec<_>) =
+            harness.request.chosen.iter().partition(|one| *one == "--exact");
+        if let ([_], [name]) = (&exact[..], &names[..]) {
+            return harness.run_all(std::slice::from_ref(*name), &[]);
+        }
+    }
     let ignored: HashSet<String> = harness.list("--ignored")?.into_iter().collect();
     let mut names = harness.list(if harness.request.ignored { "--ignored" } else { "--include-ignored" })?;
     let run_ignored = harness.request.ignored || harness.request.include_ignored;
@@ -197,7 +205,7 @@ impl Harness<'_> {
     fn run_all(&self, names: &[String], skipped: &[String]) -> Result<u8> {
         let mut told = Told::new(self);
         told.say(&format!("\nrunning {} test{}\n", names.len(), if names.len() == 1 { "" } else { "s" }))?;
-        let threads = match (self.request.threads, self.request.nocapture) {
+        let threads = match (self.request.threads.or(self.session.jobs), self.request.nocapture) {
             (Some(threads), _) => threads,
             // What tests print should not have to wait.
             (None, true) => 1,

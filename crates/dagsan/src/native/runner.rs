@@ -31,7 +31,10 @@ pub fn run(session: &Session, program: &[OsString]) -> Result<u8> {
             status::note(&session.color, &format!("{name} is not checked: macros run in the compiler"));
         }
         run_without_findings(session, executable, arguments)?
-    } else if session.action == Action::Test && is_libtest {
+    } else if session.action == Action::Nextest && arguments.iter().any(|argument| argument == "--list") {
+        // Which tests there are is no run of them.
+        return run_without_findings(session, executable, arguments);
+    } else if matches!(session.action, Action::Test | Action::Nextest) && is_libtest {
         harness::run(session, executable, arguments)?
     } else {
         run_whole(session, executable, arguments)?
@@ -151,8 +154,8 @@ pub fn show(session: &Session, outcome: &Outcome) -> Result<()> {
 }
 
 /// Writes; a reader that has gone away is no error.
-pub fn put(mut stream: impl Write, text: &str) -> Result<()> {
-    match stream.write_all(text.as_bytes()).and_then(|()| stream.flush()) {
+pub fn put(mut stream: impl Write, text: impl AsRef<[u8]>) -> Result<()> {
+    match stream.write_all(text.as_ref()).and_then(|()| stream.flush()) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         other => other.context("cannot write the report"),
     }

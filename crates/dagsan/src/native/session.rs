@@ -19,6 +19,8 @@ pub enum Action {
     Run,
     Test,
     Bench,
+    /// cargo-nextest, which runs each test by itself.
+    Nextest,
 }
 
 impl Action {
@@ -29,6 +31,7 @@ impl Action {
             Action::Run => "run",
             Action::Test => "test",
             Action::Bench => "bench",
+            Action::Nextest => "nextest",
         }
     }
 }
@@ -75,6 +78,8 @@ pub struct Session {
     /// `auto`, `always` or `never`.
     pub color: String,
     pub quiet: bool,
+    /// How many tests to run at a time, if that was said.
+    pub jobs: Option<usize>,
 }
 
 impl Session {

@@ -13,6 +13,7 @@ mod inputs;
 #[cfg(unix)]
 mod interrupt;
 mod limits;
+mod manual;
 mod programs;
 mod replay;
 mod reports;

@@ -73,7 +73,7 @@ fn steps(args: Args) -> Vec<Step> {
         // Not nextest: it leaves out the doctests.
         Step {
             name: "tests",
-            before: Some(require_clang),
+            before: Some(require_packages),
             work: Work::Cargo { env: &[], args: &["test", "--workspace"] },
         },
     ];
@@ -172,21 +172,25 @@ fn require_deny(root: &Path) -> Result<()> {
         .context("cannot install cargo-deny; install it by hand, then run `cargo xtask test` again")
 }
 
-/// The clang that compiles the tests in C, from the distribution.
-const CLANG: &str = "clang-19";
+/// Programs of the distribution that tests start: the clang that compiles tests in C, and the browser that pages are opened in.
+/// The packages have the same names.
+const PACKAGES: [&str; 2] = ["clang-19", "chromium"];
 
-fn require_clang(_root: &Path) -> Result<()> {
-    let mut version = Command::new(CLANG);
-    version.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
-    if version.status().is_ok_and(|status| status.success()) {
-        return Ok(());
+fn require_packages(_root: &Path) -> Result<()> {
+    let is_missing = |program: &&str| {
+        let mut version = Command::new(program);
+        version.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
+        !version.status().is_ok_and(|status| status.success())
+    };
+    for package in PACKAGES.into_iter().filter(is_missing) {
+        println!("{package} is missing; installing it");
+        let mut install = Command::new("apt-get");
+        let installed = install.args(["install", "--yes", "--no-install-recommends", package]).status();
+        ensure!(
+            installed.is_ok_and(|status| status.success()),
+            "cannot install {package}; install it by hand, then run `cargo xtask test` again"
+        );
     }
-    println!("{CLANG} is missing; installing it");
-    let installed = Command::new("apt-get").args(["install", "--yes", CLANG]).status();
-    ensure!(
-        installed.is_ok_and(|status| status.success()),
-        "cannot install {CLANG}; install it by hand, then run `cargo xtask test` again"
-    );
     Ok(())
 }
 

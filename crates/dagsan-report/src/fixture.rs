@@ -3,7 +3,7 @@
 use dagsan_core::AccessKind;
 use dagsan_core::order::default_engine;
 
-use crate::model::{Detail, End, Join, Race, Report, Side, Task};
+use crate::model::{Detail, End, Frame, Join, Native, Race, Report, Side, Task};
 use crate::source::{Place, Source};
 
 /// A program with a missing get.
@@ -74,5 +74,27 @@ pub fn missing_get() -> Report {
     report.strand_count = 5;
     let (write, read) = (place(&report, "future g", "a[1]"), place(&report, "a[0] +", "a[1]"));
     race(&mut report, &["a[1]"], (2, write), (0, AccessKind::Read, read));
+    report
+}
+
+/// A race whose names try to break out of every format.
+pub fn hostile() -> Report {
+    let name = "hostile \\\"'</script><img src=x onerror=alert(1)>\u{1b}[31m\u{202e}\r\n::error::%0A`${x}`--><!--]]>";
+    let mut report = missing_get();
+    let text = format!("{MISSING_GET}// {}\n", name.replace('\n', ""));
+    report.sources[0] = Source::new(name, text);
+    let frame = |function: &str| Frame {
+        function: function.to_owned(),
+        at: Some((name.to_owned(), 5, 18)),
+        inlined: false,
+        library: false,
+    };
+    report.native = Some(Native::default());
+    report.races[0].object = Some(name.to_owned());
+    report.races[0].first.detail.stack = vec![frame(name), frame("main")];
+    report.races[0].allocated = Some(report.sources[0].place_at(0, 9, 4));
+    report.tasks.values_mut().for_each(|task| task.what = name.to_owned());
+    report.notes.push(name.to_owned());
+    report.clean();
     report
 }

@@ -5,19 +5,25 @@
 //!  "races": [{"location": "a[3]", "kind": "write-read",
 //!             "first":  {"line": 6, "column": 18, "task": 2},
 //!             "second": {"line": 8, "column": 19, "task": 0}}],
-//!  "message": "1 race on a[3]", "file": "x.task", "output": ""}
+//!  "message": "1 race on a[3]", "file": "x.task", "output": "", "version": 1}
 //! ```
 //!
-//! These keys are always there, in this order; keys that only some reports have follow them. Lines and
+//! These keys are always there, in this order; keys that only some reports have follow them. `docs/report.schema.json` describes all of them, and is
+//! tested against what is written here. Lines and
 //! columns count from 1, columns in characters. There is one race per location and pair of places.
 
 use std::collections::HashSet;
 
 use serde::Serialize;
 
-use crate::model::{Blocked, Diagnostic, End, Frame, Native, Report, Side, Stats, Witness};
+use crate::fingerprint::fingerprint;
+use crate::model::{Acceptance, Blocked, Diagnostic, End, Frame, Native, Race, Report, Side, Stats, Witness};
+use crate::project::Project;
 use crate::source::{Place, Source};
 use crate::text;
+
+/// The version of the schema. It changes when a key goes away or means something else, not when one is added.
+pub const VERSION: u32 = 1;
 
 #[derive(Serialize)]
 struct JsonReport<'a> {
@@ -30,6 +36,10 @@ struct JsonReport<'a> {
     message: String,
     file: &'a str,
     output: &'a str,
+    version: u32,
+    /// Races that were found, and do not count.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    accepted: Vec<JsonRace<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     schedule: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -135,6 +145,11 @@ struct JsonRace<'a> {
     kind: &'static str,
     first: JsonSide<'a>,
     second: JsonSide<'a>,
+    /// What it is known by when lines have moved.
+    fingerprint: String,
+    /// Why it does not count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    accepted: Option<JsonAcceptance<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     schedule: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -145,6 +160,13 @@ struct JsonRace<'a> {
     /// Where the block was allocated.
     #[serde(skip_serializing_if = "Option::is_none")]
     allocated: Option<JsonPlace<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum JsonAcceptance<'a> {
+    Suppressed { entry: &'a str, reason: &'a str },
+    Known { baseline: &'a str },
 }
 
 #[derive(Serialize)]
@@ -243,17 +265,22 @@ struct JsonStats {
 }
 
 /// One report as an object, on several lines, with a newline at its end.
-pub fn object(report: &Report) -> Result<String, serde_json::Error> {
-    Ok(serde_json::to_string_pretty(&json(report))? + "\n")
+pub fn object(report: &Report, project: &Project) -> Result<String, serde_json::Error> {
+    Ok(serde_json::to_string_pretty(&json(report, project))? + "\n")
 }
 
-/// Several reports as an array.
-pub fn array(reports: &[Report]) -> Result<String, serde_json::Error> {
-    let reports: Vec<JsonReport<'_>> = reports.iter().map(json).collect();
-    Ok(serde_json::to_string_pretty(&reports)? + "\n")
+/// Several objects as an array.
+pub fn array(objects: &[String]) -> String {
+    if objects.is_empty() {
+        return "[]\n".to_owned();
+    }
+    // Texts in JSON have no newlines of their own.
+    let objects: Vec<String> =
+        objects.iter().map(|object| format!("  {}", object.trim_end().replace('\n', "\n  "))).collect();
+    format!("[\n{}\n]\n", objects.join(",\n"))
 }
 
-fn json(report: &Report) -> JsonReport<'_> {
+fn json<'a>(report: &'a Report, project: &Project) -> JsonReport<'a> {
     let (message, errors) = match &report.end {
         End::Rejected(diagnostics) => {
             (all_messages(diagnostics), Some(diagnostics.iter().map(error).collect()))
@@ -275,10 +302,16 @@ fn json(report: &Report) -> JsonReport<'_> {
         schedules: report.schedules,
         tasks: report.task_count,
         strands: report.strand_count,
-        races: races(report),
+        races: races(report, report.races.iter().map(|race| (race, None)), project),
         message,
         file: report.name(),
         output: &report.output,
+        version: VERSION,
+        accepted: races(
+            report,
+            report.accepted.iter().map(|accepted| (&accepted.race, Some(&accepted.by))),
+            project,
+        ),
         schedule: report.schedule.as_deref(),
         states: report
             .exploration
@@ -349,10 +382,14 @@ fn place<'a>(report: &'a Report, place: &Place) -> Option<JsonPlace<'a>> {
     Some(JsonPlace { file, line: place.line, column: place.column })
 }
 
-fn races(report: &Report) -> Vec<JsonRace<'_>> {
+fn races<'a>(
+    report: &'a Report,
+    all: impl Iterator<Item = (&'a Race, Option<&'a Acceptance>)>,
+    project: &Project,
+) -> Vec<JsonRace<'a>> {
     let mut seen = HashSet::new();
     let mut races = Vec::new();
-    for race in &report.races {
+    for (race, by) in all {
         for location in race.location_names() {
             // Two races may overlap in some of their elements.
             if seen.insert((location.clone(), race.kind(), &race.first.place, &race.second.place)) {
@@ -361,6 +398,13 @@ fn races(report: &Report) -> Vec<JsonRace<'_>> {
                     kind: race.kind(),
                     first: side(report, &race.first),
                     second: side(report, &race.second),
+                    fingerprint: fingerprint(report, race, project),
+                    accepted: by.map(|by| match by {
+                        Acceptance::Suppressed { entry, reason } => {
+                            JsonAcceptance::Suppressed { entry, reason }
+                        }
+                        Acceptance::Known { baseline } => JsonAcceptance::Known { baseline },
+                    }),
                     schedule: race.schedule.as_deref(),
                     witness: race.witness.as_ref().map(witness),
                     duplicates: report.native.as_ref().map(|_| race.duplicates),
@@ -454,80 +498,4 @@ fn stats(stats: &Stats) -> JsonStats {
 }
 
 #[cfg(test)]
-mod tests {
-    use dagsan_core::AccessKind;
-    use serde_json::{Value, json};
-
-    use super::*;
-    use crate::fixture::{missing_get, place, race};
-    use crate::model::Exploration;
-
-    fn parsed(report: &Report) -> Value {
-        serde_json::from_str(&object(report).unwrap()).unwrap()
-    }
-
-    #[test]
-    fn there_is_one_race_per_location_and_pair_of_places() {
-        let mut report = missing_get();
-        let (write, read) = (place(&report, "future g", "a[1]"), place(&report, "a[0] +", "a[1]"));
-        race(&mut report, &["a[1]", "a[2]"], (2, write.clone()), (0, AccessKind::Read, read.clone()));
-        race(&mut report, &["a[1]"], (2, read), (0, AccessKind::Read, write));
-        let races = parsed(&report)["races"].clone();
-        let locations: Vec<&Value> = races.as_array().unwrap().iter().map(|race| &race["location"]).collect();
-        assert_eq!(locations, ["a[1]", "a[2]", "a[1]"]);
-    }
-
-    #[test]
-    fn sides_in_other_files_name_them() {
-        let mut report = missing_get();
-        report.sources.push(Source::new("other.rs", "one\ntwo\n"));
-        report.races[0].second.place = report.sources[1].place(1, 4..7);
-        let race = &parsed(&report)["races"][0];
-        assert_eq!(race["first"], json!({ "line": 5, "column": 18, "task": 2 }));
-        assert_eq!(race["second"], json!({ "line": 2, "column": 1, "task": 0, "file": "other.rs" }));
-    }
-
-    #[test]
-    fn explorations_have_keys_of_their_own() {
-        let mut report = missing_get();
-        let keys = ["schedule", "states", "stopped"];
-        let plain = parsed(&report);
-        assert!(keys.iter().all(|key| plain.get(key).is_none()));
-        assert_eq!(plain["races"][0].get("schedule"), None);
-
-        report.schedules = 7;
-        report.schedule = Some("0.1".to_owned());
-        report.races[0].schedule = Some("0.2".to_owned());
-        report.exploration = Some(Exploration { states: 12, ..Exploration::default() });
-        let all = parsed(&report);
-        assert_eq!(keys.map(|key| all[key].clone()), [json!("0.1"), json!(12), Value::Null]);
-        assert_eq!((&all["schedules"], &all["races"][0]["schedule"]), (&json!(7), &json!("0.2")));
-
-        report.races.clear();
-        report.exploration = Some(Exploration { stopped: Some("why".to_owned()), ..Exploration::default() });
-        let cut = parsed(&report);
-        assert_eq!((&cut["verdict"], &cut["stopped"]), (&json!("not-exhausted"), &json!("why")));
-        assert!(cut["message"].as_str().unwrap().ends_with("why"));
-    }
-
-    #[test]
-    fn witnesses_tell_impossible_from_benign() {
-        let witness = |witness: Option<Witness>| {
-            let mut report = missing_get();
-            report.races[0].witness = witness;
-            parsed(&report)["races"][0].get("witness").cloned()
-        };
-        let difference = ("x".to_owned(), "1".to_owned(), "2".to_owned());
-        assert_eq!(witness(None), None);
-        assert_eq!(witness(Some(Witness::None)), Some(json!({ "found": false, "differences": [] })));
-        assert_eq!(
-            witness(Some(Witness::Differences(Vec::new()))),
-            Some(json!({ "found": true, "differences": [] }))
-        );
-        let shown = json!({ "what": "x", "first_before_second": "1", "second_before_first": "2" });
-        assert_eq!(
-            witness(Some(Witness::Differences(vec![difference]))),
-            Some(json!({ "found": true, "differences": [shown] }))
-        );
-    }
-}
+mod tests;

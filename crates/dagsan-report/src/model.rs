@@ -237,6 +237,8 @@ pub enum Verdict {
     NotExhausted,
     /// There was nothing to check: no tasks.
     NotChecked,
+    /// Races, all of them accepted, and the program ran to its end.
+    Accepted,
 }
 
 impl Verdict {
@@ -249,6 +251,7 @@ impl Verdict {
             Verdict::Error => "error",
             Verdict::NotExhausted => "not-exhausted",
             Verdict::NotChecked => "not-checked",
+            Verdict::Accepted => "accepted",
         }
     }
 }
@@ -363,6 +366,32 @@ pub struct Threads {
     pub at: Option<(String, u32, u32)>,
 }
 
+/// A race that was found, and that somebody has accepted.
+#[derive(Debug, Clone)]
+pub struct Accepted {
+    /// The race.
+    pub race: Race,
+    /// Why it does not count.
+    pub by: Acceptance,
+}
+
+/// Why a race does not count.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Acceptance {
+    /// An entry of a file of suppressions matches it.
+    Suppressed {
+        /// The file and the line of the entry.
+        entry: String,
+        /// What the entry gives as its reason.
+        reason: String,
+    },
+    /// It is in this baseline.
+    Known {
+        /// The file.
+        baseline: String,
+    },
+}
+
 /// What the author of a program expects of it.
 #[derive(Debug, Clone)]
 pub struct Expectation {
@@ -403,6 +432,8 @@ pub struct Report {
     pub end: End,
     /// The races.
     pub races: Vec<Race>,
+    /// Those that were accepted, which are not among the others.
+    pub accepted: Vec<Accepted>,
     /// How many more were found than are kept.
     pub dropped_races: u64,
     /// The tasks that races, failures and waits speak of, and all their ancestors.
@@ -435,6 +466,7 @@ impl Report {
             native: None,
             end,
             races: Vec::new(),
+            accepted: Vec::new(),
             dropped_races: 0,
             tasks: BTreeMap::new(),
             output: String::new(),
@@ -459,8 +491,10 @@ impl Report {
     /// The verdict.
     pub fn verdict(&self) -> Verdict {
         match self.end {
-            _ if !self.races.is_empty() => Verdict::Race,
+            // Those beyond what is kept were asked about by nobody.
+            _ if !self.races.is_empty() || self.dropped_races > 0 => Verdict::Race,
             End::Finished if self.is_cut_short() => Verdict::NotExhausted,
+            End::Finished if !self.accepted.is_empty() => Verdict::Accepted,
             End::Finished if self.native.is_some() && self.task_count <= 1 => Verdict::NotChecked,
             End::Finished => Verdict::RaceFree,
             End::Deadlock(_) => Verdict::Deadlock,
@@ -481,10 +515,7 @@ impl Report {
 
     /// The distinct racy locations, or what they are parts of, in the order in which they were found.
     pub fn locations(&self) -> Vec<&str> {
-        distinct(self.races.iter().flat_map(|race| match &race.object {
-            Some(object) => std::slice::from_ref(object).iter().map(String::as_str),
-            None => race.locations.iter().map(String::as_str),
-        }))
+        locations(&self.races)
     }
 
     /// The task and its ancestors below their common ancestor with `other`, the task itself first. Empty if
@@ -519,6 +550,14 @@ impl Report {
         };
         self.races.iter().any(deep)
     }
+}
+
+/// The distinct racy locations of these, or what they are parts of.
+pub(crate) fn locations<'a>(races: impl IntoIterator<Item = &'a Race>) -> Vec<&'a str> {
+    distinct(races.into_iter().flat_map(|race| match &race.object {
+        Some(object) => std::slice::from_ref(object).iter().map(String::as_str),
+        None => race.locations.iter().map(String::as_str),
+    }))
 }
 
 /// Each item once, at its first place.

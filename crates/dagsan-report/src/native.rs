@@ -110,6 +110,7 @@ pub fn report(findings: &Findings, symbols: &mut Symbols, files: &Files) -> Resu
         reader.report.races.push(race);
     }
     reader.native()?;
+    reader.report.clean();
     Ok(reader.report)
 }
 
@@ -205,7 +206,7 @@ impl Reader<'_> {
     }
 
     fn race(&mut self, race: &findings::Race) -> Result<Race, Error> {
-        let length: u64 = race.bytes.iter().map(|&(_, length)| length).sum();
+        let length = race.bytes.iter().map(|&(_, length)| length).fold(0, u64::saturating_add);
         let start = race.bytes.first().map_or(0, |&(start, _)| start);
         let (object, part) = self.memory(&race.memory, start, length);
         let allocated = match race.memory {

@@ -2,20 +2,42 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
+use clap::{Args, ColorChoice, Parser, Subcommand};
 use dagsan_core::order::{self, ENGINES, Engine};
 use dagsan_explore::Schedule;
 use dagsan_lang::{Elimination, Eliminations, Limits};
-use serde::{Deserialize, Serialize};
+use dagsan_report::Format;
 
+use crate::accept::AcceptArguments;
 use crate::check::Schedules;
 use crate::exit;
+use crate::manual::{CompletionsArguments, ManArguments};
+use crate::reports::ReportFile;
+
+/// What `dagsan --help` says at its end.
+const EXAMPLES: &str = "\
+Examples:
+  dagsan check program.task                     a program of the task language
+  dagsan check programs --format short          all below a directory, a line per race
+  dagsan check program.task --report html=a.html
+  dagsan report target/dagsan/findings/x.json   what a native program left, again
+Native programs are run by `cargo dagsan run` and `cargo dagsan test`.";
+
+/// What `dagsan check --help` says besides its options.
+fn check_help() -> String {
+    format!(
+        "Examples:\n  dagsan check program.task --witness\n  dagsan check program.task --graph graph.svg\n  \
+         dagsan check programs --report sarif=a.sarif --report html=a.html\n  \
+         dagsan check programs --baseline known.json --update-baseline\n\n{}",
+        exit::HELP
+    )
+}
 
 /// The command line.
 #[derive(Debug, Parser)]
-#[command(name = "dagsan", version, about = "A determinacy sanitizer for task-parallel programs")]
+#[command(name = "dagsan", version, about = "A determinacy sanitizer for task-parallel programs", after_help = EXAMPLES)]
 pub struct Cli {
     #[command(subcommand)]
     pub action: Action,
@@ -26,6 +48,8 @@ pub enum Action {
     Check(CheckArguments),
     Report(FindingsArguments),
     Explain(ExplainArguments),
+    Completions(CompletionsArguments),
+    Man(ManArguments),
 }
 
 /// Show again what a program under `cargo dagsan` was found to do
@@ -36,13 +60,27 @@ pub struct FindingsArguments {
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 
-    /// Text for people, or JSON for programs
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub format: Format,
+    #[command(flatten)]
+    pub reports: ReportArguments,
+
+    #[command(flatten)]
+    pub accept: AcceptArguments,
 
     /// When to use colours
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub color: ColorChoice,
+}
+
+/// How reports are shown, and where they are written
+#[derive(Debug, Clone, Default, Args)]
+pub struct ReportArguments {
+    /// How to show what was found; text, if this is left out
+    #[arg(long, value_name = "FORMAT", value_parser = formats())]
+    pub format: Option<Format>,
+
+    /// Write a report to FILE besides; may be repeated: --report sarif=a.sarif --report json=a.json
+    #[arg(long = "report", value_name = "FORMAT=FILE", value_parser = ReportFile::parse)]
+    pub files: Vec<ReportFile>,
 }
 
 /// Run the program again that has left FILE, and show its races with complete call stacks
@@ -57,7 +95,7 @@ pub struct ExplainArguments {
 /// Can two parallel tasks touch the same memory, one of them writing? One run decides, unless the program has
 /// isolated sections or ewait: then every schedule that makes a difference is run.
 #[derive(Debug, Args)]
-#[command(after_help = exit::HELP)]
+#[command(after_help = check_help())]
 pub struct CheckArguments {
     /// Programs of the task language, or directories of them (*.task, and those below)
     #[arg(required = true, value_name = "FILE|DIR")]
@@ -67,9 +105,11 @@ pub struct CheckArguments {
     #[arg(long, value_name = "NAME", default_value = order::default_engine().name, value_parser = engines())]
     pub engine: &'static Engine,
 
-    /// Text for people, or JSON for programs: an object for one file, an array for several or a directory
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub format: Format,
+    #[command(flatten)]
+    pub reports: ReportArguments,
+
+    #[command(flatten)]
+    pub accept: AcceptArguments,
 
     /// Also say what the check took: accesses, eliminated checks, queries, memory, time
     #[arg(long)]
@@ -117,13 +157,6 @@ pub struct CheckArguments {
     /// When to use colours
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub color: ColorChoice,
-}
-
-/// How to show what was found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-pub enum Format {
-    Text,
-    Json,
 }
 
 /// A file for a computation graph.
@@ -182,6 +215,17 @@ impl CheckArguments {
         let dropped = self.no_elim.iter().filter_map(|name| Elimination::from_name(name));
         dropped.fold(Eliminations::all(), Eliminations::without)
     }
+}
+
+/// The formats, by name.
+pub fn formats() -> impl TypedValueParser<Value = Format> {
+    let values = Format::ALL.iter().map(|format| PossibleValue::new(format.name()).help(format.summary()));
+    PossibleValuesParser::new(values).try_map(|name| format_named(&name).context("no format"))
+}
+
+/// The format of this name.
+pub fn format_named(name: &str) -> Option<Format> {
+    Format::ALL.into_iter().find(|format| format.name() == name)
 }
 
 fn engines() -> impl TypedValueParser<Value = &'static Engine> {

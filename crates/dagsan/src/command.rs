@@ -13,13 +13,15 @@ use anyhow::{Context, Result, ensure};
 use dagsan_findings::output;
 use dagsan_lang::Limits;
 use dagsan_report::graph::{self, Picture};
-use dagsan_report::{End, Expectation, Report, Source, Verdict, json, text};
+use dagsan_report::{End, Expectation, Format, Project, Report, Source, Verdict, text};
 
+use crate::accept::{Accepting, Met};
 use crate::check::{self, Checked, Options};
-use crate::cli::{CheckArguments, Format, GraphFile, GraphKind};
+use crate::cli::{CheckArguments, GraphFile, GraphKind};
 use crate::exit::Code;
 use crate::expect::{self, Exceptions, Expected};
 use crate::inputs;
+use crate::reports::ReportFiles;
 use crate::schedules;
 
 /// Does what was asked, and says how to end.
@@ -41,7 +43,12 @@ pub fn run(arguments: &CheckArguments) -> Result<Code> {
         witness: arguments.witness,
     };
     let mut exceptions = ExceptionFiles::default();
-    let mut out = Output::new(arguments, inputs.several);
+    let current = std::env::current_dir().context("cannot tell the current directory")?;
+    let project = Project::around(&current);
+    let accepting = Accepting::load(&arguments.accept.absolute(&current)?, project.clone())?;
+    let mut met = Met::default();
+    let mut files = ReportFiles::new(project.clone(), &arguments.reports.files);
+    let mut out = Output::new(arguments, inputs.several, project);
     let mut code = Code::Clean;
     let mut checked = 0;
     for path in &inputs.files {
@@ -49,6 +56,7 @@ pub fn run(arguments: &CheckArguments) -> Result<Code> {
         if arguments.expect {
             report.expectation = Some(exceptions.compare(path, &report)?);
         }
+        met.add(&accepting.apply(&mut report));
         code = code.max(match &report.expectation {
             _ if matches!(report.end, End::Broken(_)) => Code::Fault,
             _ if matches!(report.end, End::Unreadable(_)) => Code::Usage,
@@ -69,6 +77,7 @@ pub fn run(arguments: &CheckArguments) -> Result<Code> {
         if arguments.graph.is_none() && report.is_entangled() {
             report.notes.push("`--graph FILE.svg` draws which strand precedes which".to_owned());
         }
+        files.add(&report)?;
         out.report(report)?;
         checked += 1;
         if schedules::interrupted() {
@@ -79,6 +88,14 @@ pub fn run(arguments: &CheckArguments) -> Result<Code> {
         anstream::eprintln!("interrupted: {} files were not checked", inputs.files.len() - checked);
     }
     out.finish()?;
+    let warnings = accepting.finish(&met);
+    for warning in warnings.iter().flatten() {
+        anstream::eprintln!("warning: {warning}");
+    }
+    for error in [files.write().err(), warnings.err()].into_iter().flatten() {
+        anstream::eprintln!("error: {error:#}");
+        code = code.max(Code::Usage);
+    }
     Ok(code)
 }
 
@@ -109,6 +126,7 @@ fn plural(word: &str) -> &str {
         "deadlock" => "with deadlocks",
         "error" => "with errors",
         "not-exhausted" => "not exhausted",
+        "accepted" => "with accepted races only",
         other => other,
     }
 }
@@ -148,26 +166,33 @@ struct Output {
     stream: AutoStream<io::StdoutLock<'static>>,
     format: Format,
     several: bool,
-    /// Kept for the array.
-    reports: Vec<Report>,
+    project: Project,
+    /// Kept for the end, if it is not text.
+    parts: Vec<String>,
     /// How many of each word, in the order of their first.
     counts: Vec<(&'static str, u64)>,
 }
 
 impl Output {
-    fn new(arguments: &CheckArguments, several: bool) -> Output {
+    fn new(arguments: &CheckArguments, several: bool, project: Project) -> Output {
         let choice = match arguments.color {
             clap::ColorChoice::Auto => ColorChoice::Auto,
             clap::ColorChoice::Always => ColorChoice::Always,
             clap::ColorChoice::Never => ColorChoice::Never,
         };
         let stream = AutoStream::new(io::stdout().lock(), choice);
-        Output { stream, format: arguments.format, several, reports: Vec::new(), counts: Vec::new() }
+        let format = arguments.reports.format.unwrap_or(Format::Text);
+        Output { stream, format, several, project, parts: Vec::new(), counts: Vec::new() }
     }
 
     fn report(&mut self, report: Report) -> Result<()> {
-        if self.format == Format::Json {
-            self.reports.push(report);
+        if self.format != Format::Text {
+            let part = self.format.part(&report, &self.project)?;
+            // What is whole by itself need not wait for the others.
+            match self.format {
+                Format::Short | Format::Github => return self.write(&part),
+                _ => self.parts.push(part),
+            }
             return Ok(());
         }
         let word = match &report.expectation {
@@ -196,7 +221,10 @@ impl Output {
     fn line(&mut self, word: &str, report: &Report) -> Result<()> {
         let name = report.name();
         let (good, rest) = match &report.expectation {
-            None => (report.verdict() == Verdict::RaceFree, text::verdict(report)),
+            None => {
+                let good = matches!(report.verdict(), Verdict::RaceFree | Verdict::Accepted);
+                (good, text::verdict(report))
+            }
             Some(Expectation { text, met: Some(true) }) => (true, text.clone()),
             Some(Expectation { met: None, .. }) => (true, text::verdict(report)),
             Some(Expectation { text, met: Some(false) }) => {
@@ -213,23 +241,23 @@ impl Output {
     }
 
     fn finish(mut self) -> Result<()> {
-        match (self.format, self.several, &self.reports[..]) {
-            (Format::Json, false, [report]) => {
-                let text = json::object(report)?;
+        match (self.format, self.several) {
+            (Format::Json, false) => {
+                let text = self.parts.concat();
                 self.write(&text)
             }
-            (Format::Json, ..) => {
-                let text = json::array(&self.reports)?;
-                self.write(&text)
-            }
-            (Format::Text, true, _) => {
+            (Format::Text, true) => {
                 let all: u64 = self.counts.iter().map(|(_, count)| count).sum();
                 let counts: Vec<String> =
                     self.counts.iter().map(|(word, count)| format!("{count} {}", plural(word))).collect();
                 let files = if all == 1 { "file" } else { "files" };
                 self.write(&format!("{all} {files}: {}\n", counts.join(", ")))
             }
-            (Format::Text, false, _) => Ok(()),
+            (Format::Text, false) | (Format::Short | Format::Github, _) => Ok(()),
+            (format, _) => {
+                let text = format.whole(&self.parts);
+                self.write(&text)
+            }
         }
     }
 

@@ -65,10 +65,10 @@ pub fn of_native(report: &Report, program: u8) -> u8 {
 /// The table for the help text.
 pub const HELP: &str = "\
 Exit codes:
-   0  race-free; with --expect: everything as expected
+   0  race-free, or all races are suppressed or in the baseline; with --expect: everything as expected
    1  with --expect: something not as expected
-   2  bad arguments, a file that cannot be read or written, a program that does not compile,
-      or a construct that the engine does not support
+   2  bad arguments, a file that cannot be read or written, a suppression that has expired,
+      a program that does not compile, or a construct that the engine does not support
   65  a deadlock or a run-time error of the program, and no race before it
   66  a race
   67  no race found, but not all schedules were run (--max-time, --max-schedules, Ctrl-C)
@@ -78,8 +78,9 @@ Of several files the worst code counts: 70, then 2, 66, 65, 67, 0.";
 /// The table for native programs.
 pub const NATIVE_HELP: &str = "\
 Exit codes:
-   that of the program, if it was checked to its end and has no race; otherwise
-   2  bad arguments, or a construct that the engine does not support
+   that of the program, if it was checked to its end and has no race;
+   0  if all its races are suppressed or in the baseline; otherwise
+   2  bad arguments, a suppression that has expired, or a construct that the engine does not support
   65  a deadlock, and no race before it
   66  a race
   67  no race found, but not all of the run was checked (memory ran out, the program left no findings)

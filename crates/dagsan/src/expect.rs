@@ -85,9 +85,11 @@ fn errors(report: &Report) -> Vec<&str> {
 pub fn found(report: &Report) -> String {
     match report.verdict() {
         Verdict::Race => format!("race {}", report.locations().join(", ")),
-        verdict @ (Verdict::RaceFree | Verdict::Deadlock | Verdict::NotExhausted | Verdict::NotChecked) => {
-            verdict.name().to_owned()
-        }
+        verdict @ (Verdict::RaceFree
+        | Verdict::Deadlock
+        | Verdict::NotExhausted
+        | Verdict::NotChecked
+        | Verdict::Accepted) => verdict.name().to_owned(),
         Verdict::Error => match errors(report)[..] {
             [] => text::headline(report),
             ref errors => format!("error {}", errors.join("; ")),

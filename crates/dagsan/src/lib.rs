@@ -6,8 +6,9 @@
 //!
 //! For native programs, `cargo dagsan`, `dagsan report` and `dagsan explain`: `native`.
 //!
-//! `exit` has the exit codes of all.
+//! `manual` makes completions and manual pages. `accept` says which races do not count, `reports` has the files that reports are written to, `exit` the exit codes of all.
 
+mod accept;
 mod check;
 mod cli;
 mod command;
@@ -15,7 +16,9 @@ mod describe;
 mod exit;
 mod expect;
 mod inputs;
+mod manual;
 mod native;
+mod reports;
 mod schedules;
 
 use std::process::ExitCode;
@@ -36,6 +39,10 @@ pub fn dagsan() -> ExitCode {
             .map(Code::number),
         Action::Report(arguments) => native::report(&arguments),
         Action::Explain(arguments) => native::explain(&arguments),
+        Action::Completions(arguments) => {
+            native::put(std::io::stdout(), &manual::completions(&arguments)).map(|()| Code::Clean.number())
+        }
+        Action::Man(arguments) => manual::man(&arguments).map(|()| Code::Clean.number()),
     })
 }
 

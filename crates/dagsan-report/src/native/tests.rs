@@ -4,6 +4,7 @@
 //! into the table of known addresses.
 
 mod advice;
+mod hostile;
 
 use dagsan_findings::ScheduleDependent;
 use expect_test::{Expect, expect};
@@ -487,7 +488,9 @@ fn memory_is_named_by_what_is_known_of_it() {
 fn json_has_the_stacks_and_the_tasks() {
     let mut findings = findings();
     let report = made(&mut findings, &mut symbols());
-    let json: serde_json::Value = serde_json::from_str(&crate::json::object(&report).unwrap()).unwrap();
+    let json: serde_json::Value =
+        serde_json::from_str(&crate::json::object(&report, &crate::Project::new("/p", "/p")).unwrap())
+            .unwrap();
     let race = &json["races"][0];
     assert_eq!(race["location"], "8 bytes at offset 24 of a heap block of 4096 bytes");
     assert_eq!((&race["first"]["file"], &race["first"]["line"]), (&"src/main.rs".into(), &6.into()));

@@ -9,7 +9,7 @@ use crate::model::{Join, Race, Report, Side, Task};
 use crate::text::at;
 
 /// What to do about the race.
-pub(super) fn next_step(report: &Report, race: &Race) -> String {
+pub(crate) fn next_step(report: &Report, race: &Race) -> String {
     let (first, second) = (&race.first, &race.second);
     match (first.isolated, second.isolated) {
         (true, false) => return "put (2) in an `isolated` section too, or order it with (1)".to_owned(),

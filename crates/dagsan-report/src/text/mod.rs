@@ -3,8 +3,8 @@
 //! Strings carry ANSI styles; whoever prints them takes the styles out where they are not wanted (anstream
 //! does, and knows `NO_COLOR` and `CLICOLOR_FORCE`). The last line is always the verdict.
 
-mod advice;
-mod race;
+pub(crate) mod advice;
+pub(crate) mod race;
 mod stack;
 mod stats;
 mod verdict;
@@ -78,7 +78,7 @@ fn again(report: &Report, schedule: &str) -> String {
 pub fn verdict_style(verdict: Verdict) -> Style {
     let colour = match verdict {
         Verdict::RaceFree => AnsiColor::Green,
-        Verdict::NotExhausted | Verdict::NotChecked => AnsiColor::Yellow,
+        Verdict::NotExhausted | Verdict::NotChecked | Verdict::Accepted => AnsiColor::Yellow,
         Verdict::Race | Verdict::Deadlock | Verdict::Error => AnsiColor::Red,
     };
     Style::new().bold().fg_color(Some(colour.into()))

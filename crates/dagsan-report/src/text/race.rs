@@ -20,15 +20,20 @@ const SHOWN_RACES: usize = 20;
 const SHOWN_CREATIONS: usize = 3;
 
 /// Races between the same two places, on one variable or on elements of one array.
-pub(super) struct RaceGroup<'a> {
-    races: Vec<&'a Race>,
+pub(crate) struct RaceGroup<'a> {
+    pub(crate) races: Vec<&'a Race>,
 }
 
 /// The races of a report, put together. In the order in which they were found.
-pub(super) fn groups(report: &Report) -> Vec<RaceGroup<'_>> {
+pub(crate) fn groups(report: &Report) -> Vec<RaceGroup<'_>> {
+    grouped(&report.races)
+}
+
+/// Races, put together.
+pub(crate) fn grouped<'a>(races: impl IntoIterator<Item = &'a Race>) -> Vec<RaceGroup<'a>> {
     let mut groups: Vec<RaceGroup<'_>> = Vec::new();
     let mut index = HashMap::new();
-    for race in &report.races {
+    for race in races {
         // A race covers elements of one array only, or one variable.
         let name = race.locations.first().filter(|_| race.object.is_none());
         let object = name.map_or("", |name| array(name));
@@ -43,7 +48,7 @@ pub(super) fn groups(report: &Report) -> Vec<RaceGroup<'_>> {
 }
 
 /// The array of an element: `a` of `a[3]`; a variable is its own.
-fn array(location: &str) -> &str {
+pub(crate) fn array(location: &str) -> &str {
     location.rsplit_once('[').map_or(location, |(array, _)| array)
 }
 
@@ -58,16 +63,41 @@ pub(super) fn blocks(report: &Report) -> Vec<String> {
     blocks
 }
 
+impl RaceGroup<'_> {
+    /// The names of what is touched, each once.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let names: Vec<String> = self.races.iter().flat_map(|race| race.location_names()).collect();
+        distinct(names.iter().map(String::as_str)).into_iter().map(str::to_owned).collect()
+    }
+
+    /// What is touched, in words.
+    pub(crate) fn touched(&self) -> String {
+        let names = self.names();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        match (&self.races[0].object, &names[..]) {
+            (Some(_), [one, _, ..]) => {
+                format!("{one}, and to {}", count(names.len() as u64 - 1, "other place"))
+            }
+            (Some(_), one) => one.concat(),
+            (None, _) => list(&names, |name| format!("`{name}`")),
+        }
+    }
+}
+
+/// What an access does, in words: `task 2 writes, under a lock`.
+pub(crate) fn does(side: &Side) -> String {
+    let nearby = if side.detail.nearby { " here or nearby" } else { "" };
+    let stand_in = match side.detail.stand_in {
+        Some(_) => " at a line that is not known; its task or one that is parallel to it comes from here",
+        None => "",
+    };
+    format!("task {} {}{}{nearby}{stand_in}", side.task, verb(side), manner(side))
+}
+
 fn show(report: &Report, group: &RaceGroup<'_>) -> String {
     let race = group.races[0];
-    let names: Vec<String> = group.races.iter().flat_map(|race| race.location_names()).collect();
-    let names = distinct(names.iter().map(String::as_str));
-    let touched = match (&race.object, &names[..]) {
-        (Some(_), [one, _, ..]) => format!("{one}, and to {}", count(names.len() as u64 - 1, "other place")),
-        (Some(_), one) => one.concat(),
-        (None, _) => list(&names, |name| format!("`{name}`")),
-    };
-    let text = format!("parallel accesses to {touched}");
+    let names = group.names();
+    let text = format!("parallel accesses to {}", group.touched());
 
     let name = race.locations.first().map_or("", String::as_str);
     let (first, second) = (&race.first, &race.second);
@@ -166,7 +196,7 @@ fn accesses<'a>(race: &'a Race, name: &str) -> Vec<Mark<'a>> {
     }
 }
 
-fn verb(side: &Side) -> &'static str {
+pub(crate) fn verb(side: &Side) -> &'static str {
     match side.kind {
         _ if side.detail.free => "frees",
         AccessKind::Read => "reads",
@@ -174,7 +204,7 @@ fn verb(side: &Side) -> &'static str {
     }
 }
 
-fn manner(side: &Side) -> &'static str {
+pub(crate) fn manner(side: &Side) -> &'static str {
     match side.detail {
         _ if side.isolated => ", isolated",
         Detail { atomic: true, .. } => ", atomically",
@@ -261,8 +291,8 @@ fn way_up(report: &Report, from: u32, to: u32, between: &[u32]) -> String {
 /// How often the two places raced again.
 fn again(group: &RaceGroup<'_>, locations: usize) -> Option<String> {
     let cells: usize = group.races.iter().map(|race| race.locations.len()).sum();
-    let duplicates: u64 = group.races.iter().map(|race| race.duplicates).sum();
-    match duplicates + (cells - locations) as u64 {
+    let duplicates = group.races.iter().map(|race| race.duplicates).fold(0, u64::saturating_add);
+    match duplicates.saturating_add((cells - locations) as u64) {
         0 => None,
         times => Some(format!("{} between these two places", count(times, "more race"))),
     }

@@ -2,7 +2,9 @@
 
 use dagsan_core::order::Isolation;
 
-use crate::model::{Diagnostic, End, Report, ScheduleDependence, Unseen, Verdict};
+use crate::model::{
+    Acceptance, Accepted, Diagnostic, End, Report, ScheduleDependence, Unseen, Verdict, locations,
+};
 use crate::text::race;
 
 /// So many locations are named in a line.
@@ -31,7 +33,7 @@ pub fn headline(report: &Report) -> String {
 
 /// What was found, in one line, without the name of the program and the word for the verdict.
 pub fn verdict(report: &Report) -> String {
-    let found = if report.races.is_empty() { None } else { Some(races(report)) };
+    let found = if report.verdict() == Verdict::Race { Some(races(report)) } else { None };
     // With several schedules, the race and the other end may be in different ones.
     let then = if report.schedules > 1 { "in some schedule" } else { "then" };
     let after_races = |alone: String, other: String| {
@@ -51,11 +53,17 @@ pub fn verdict(report: &Report) -> String {
         End::Finished => found.unwrap_or_else(|| {
             let tasks = count(report.task_count, "task");
             let strands = count(report.strand_count, "strand");
-            format!("{tasks}, {strands}, {}", scope(report))
+            let clean = format!("{tasks}, {strands}, {}", scope(report));
+            match accepted(report) {
+                Some(accepted) if report.verdict() == Verdict::Accepted => {
+                    format!("{accepted}; no other race: {clean}")
+                }
+                _ => clean,
+            }
         }),
         End::Failed(failure) => {
             let what = format!("{} (task {}, line {})", failure.message, failure.task, failure.place.line);
-            after_races(format!("{what}; no race before it"), format!("error: {what}"))
+            after_races(format!("{what}; {} before it", no_race(report)), format!("error: {what}"))
         }
         End::Deadlock(blocked) => {
             let verb = if blocked.len() == 1 { "waits" } else { "wait" };
@@ -71,10 +79,11 @@ pub fn verdict(report: &Report) -> String {
         }
         End::Unreadable(why) | End::Refused(why) => why.clone(),
         End::Aborted => {
-            after_races("the program aborted; no race before it".to_owned(), "the program aborted".to_owned())
+            let alone = format!("the program aborted; {} before it", no_race(report));
+            after_races(alone, "the program aborted".to_owned())
         }
         End::CutShort(why) => after_races(
-            format!("no race in what was checked, which is not all: {why}"),
+            format!("{} in what was checked, which is not all: {why}", no_race(report)),
             format!("not checked on: {why}"),
         ),
         End::Broken(why) => {
@@ -82,7 +91,42 @@ pub fn verdict(report: &Report) -> String {
             after_races(fault.clone(), fault)
         }
     };
-    text + &unchecked(report) + &unseen(report) + &depends(report)
+    let accepted = match accepted(report) {
+        Some(accepted) if report.verdict() != Verdict::Accepted => format!("; accepted: {accepted}"),
+        _ => String::new(),
+    };
+    text + &accepted + &unchecked(report) + &unseen(report) + &depends(report)
+}
+
+/// Which races were accepted, and why: `1 race on a[1] is suppressed (reason)`.
+fn accepted(report: &Report) -> Option<String> {
+    let mut reasons: Vec<(&Acceptance, Vec<&Accepted>)> = Vec::new();
+    for accepted in &report.accepted {
+        match reasons.iter_mut().find(|(by, _)| **by == accepted.by) {
+            Some((_, same)) => same.push(accepted),
+            None => reasons.push((&accepted.by, vec![accepted])),
+        }
+    }
+    let words = |(by, all): &(&Acceptance, Vec<&Accepted>)| {
+        let groups = race::grouped(all.iter().map(|accepted| &accepted.race));
+        let races = count(groups.len() as u64, "race");
+        let names = locations(all.iter().map(|accepted| &accepted.race));
+        let are = if groups.len() == 1 { "is" } else { "are" };
+        let why = match by {
+            Acceptance::Suppressed { entry, reason } => format!("suppressed by {entry} ({reason})"),
+            Acceptance::Known { baseline } => format!("in {baseline}"),
+        };
+        format!("{races} on {} {are} {why}", list(&names, str::to_owned))
+    };
+    let mut all: Vec<String> = reasons.iter().take(SHOWN_LOCATIONS).map(words).collect();
+    let more = reasons.len() - all.len();
+    all.extend((more > 0).then(|| format!("and others, for {}", count(more as u64, "other reason"))));
+    (!all.is_empty()).then(|| all.join(", "))
+}
+
+/// How races that were not found are spoken of.
+fn no_race(report: &Report) -> &'static str {
+    if report.accepted.is_empty() { "no race" } else { "no other race" }
 }
 
 /// What of a native program nobody looked at.
@@ -176,7 +220,11 @@ fn rejected(diagnostics: &[Diagnostic]) -> String {
 
 fn races(report: &Report) -> String {
     let reports = count(race::groups(report).len() as u64, "race");
-    let mut text = format!("{reports} on {}", list(&report.locations(), str::to_owned));
+    let mut text = match &report.locations()[..] {
+        // All that were kept are accepted, and there are others.
+        [] => "no race".to_owned(),
+        names => format!("{reports} on {}", list(names, str::to_owned)),
+    };
     if report.dropped_races > 0 {
         text += &format!(", and {} beyond those that are kept", report.dropped_races);
     }
@@ -201,7 +249,9 @@ fn not_exhausted(report: &Report, stopped: &str) -> String {
 fn scope(report: &Report) -> String {
     if let Some(exploration) = &report.exploration {
         let scope = match &exploration.stopped {
-            Some(stopped) => format!("no race in what was seen; {}", not_exhausted(report, stopped)),
+            Some(stopped) => {
+                format!("{} in what was seen; {}", no_race(report), not_exhausted(report, stopped))
+            }
             None if exploration.commute => {
                 "every schedule of this input: the isolated sections commute, one run is enough".to_owned()
             }

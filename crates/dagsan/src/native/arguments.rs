@@ -8,7 +8,8 @@ use std::path::PathBuf;
 
 use clap::Parser;
 
-use crate::cli::Format;
+use crate::accept::AcceptArguments;
+use crate::cli::ReportArguments;
 use crate::exit;
 use crate::native::session::Action;
 
@@ -18,13 +19,22 @@ Commands, with the arguments that cargo takes:
   run    Run a program, and say for every schedule of its input whether its tasks race
   test   Run each test in a process of its own, and say the same of each
   bench  Run the benchmarks, as one program each
+  nextest run  The same as test, by cargo-nextest, if it is installed
   build  Build only
   clean  Remove what cargo dagsan has built and found
   setup  Build the runtime only
   doctor Say how programs are compiled here, and show a race that is found
 
+Examples:
+  cargo dagsan run --release -- input.txt
+  cargo dagsan test sort                               the tests whose names have `sort` in them
+  cargo dagsan --report html=races.html test           and a page to look at
+  cargo dagsan --baseline known.json test              66 for new races only
+  cargo dagsan doctor                                  does it work here?
+
+Text and short reports go to standard error, others to standard output; SARIF comes when all programs have ended.
 Programs are built in the directory `dagsan` of the target directory. Variables: DAGSAN_OPTIONS for the runtime
-inside the program (key=value:…; help=1 lists them), DAGSAN_SOURCE for a checkout of DagSan to build the runtime from.";
+inside the program (key=value:…; help=1 lists them; format=json is the same as --format json), DAGSAN_SOURCE for a checkout of DagSan to build the runtime from.";
 
 /// The options that are ours.
 #[derive(Debug, Parser)]
@@ -43,12 +53,13 @@ inside the program (key=value:…; help=1 lists them), DAGSAN_SOURCE for a check
     disable_help_subcommand = true
 )]
 pub struct Own {
-    /// Reports as text for people, on standard error, or as JSON for programs, on standard output; the same as
-    /// DAGSAN_OPTIONS=format=json
-    #[arg(long, value_enum)]
-    pub format: Option<Format>,
+    #[command(flatten)]
+    pub reports: ReportArguments,
 
-    /// Write reports to FILE instead
+    #[command(flatten)]
+    pub accept: AcceptArguments,
+
+    /// Write what --format shows to FILE instead
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
@@ -74,6 +85,8 @@ pub struct Passed {
     pub manifest_path: Option<PathBuf>,
     pub color: Option<String>,
     pub quiet: bool,
+    /// How many jobs at a time.
+    pub jobs: Option<usize>,
     /// Are targets named (`--lib`, `--test NAME`, …)?
     pub selects: bool,
     /// Are doctests asked for?
@@ -84,10 +97,11 @@ pub struct Passed {
 }
 
 /// Options of cargo whose value may be the next argument.
-const VALUED: [&str; 21] = [
+const VALUED: [&str; 22] = [
     "--artifact-dir",
     "--bench",
     "--bin",
+    "--cargo-profile",
     "--color",
     "--config",
     "--example",
@@ -136,7 +150,9 @@ impl Passed {
                 rest.next();
             }
             let value = joined.or_else(|| taken.clone());
-            let keep = passed.note(name, value.as_deref());
+            // cargo-nextest has profiles of its own; that of cargo is `--cargo-profile`.
+            let own = action == Action::Nextest && name == "--profile";
+            let keep = own || passed.note(name, value.as_deref());
             if keep {
                 passed.arguments.push(argument.clone());
                 passed.arguments.extend(taken);
@@ -151,10 +167,12 @@ impl Passed {
         let text = || value.map(|value| value.to_string_lossy().into_owned());
         match name {
             "--release" | "-r" => self.profile = Some("release".to_owned()),
-            "--profile" => self.profile = text(),
+            "--profile" | "--cargo-profile" => self.profile = text(),
             "--manifest-path" => self.manifest_path = value.map(PathBuf::from),
             "--color" => self.color = text(),
             "--quiet" | "-q" => self.quiet = true,
+            // cargo takes negative numbers too, and knows what they mean.
+            "--jobs" | "-j" => self.jobs = text().and_then(|jobs| jobs.parse().ok()).filter(|&jobs| jobs > 0),
             "--doc" => self.doc = true,
             "--help" | "-h" => self.help = true,
             "--all-targets" => self.selects = true,
@@ -184,6 +202,7 @@ impl Passed {
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
+    use dagsan_report::Format;
 
     use super::*;
 
@@ -201,7 +220,10 @@ mod tests {
         Own::command().debug_assert();
         let own = Own::try_parse_from("x --format json run -q -- --help".split(' ')).unwrap();
         let Command::Any(rest) = own.command;
-        assert_eq!((own.format, rest.join(OsStr::new(" "))), (Some(Format::Json), "run -q -- --help".into()));
+        assert_eq!(
+            (own.reports.format, rest.join(OsStr::new(" "))),
+            (Some(Format::Json), "run -q -- --help".into())
+        );
     }
 
     #[test]
@@ -209,6 +231,10 @@ mod tests {
         let passed =
             read(Action::Run, "-q --profile=fast --target-dir d --color always --manifest-path m/Cargo.toml");
         assert!(passed.quiet && !passed.selects);
+        assert_eq!(
+            ["-j 3", "--jobs=2", "--jobs -1"].map(|line| read(Action::Test, line).jobs),
+            [Some(3), Some(2), None]
+        );
         assert_eq!(passed.profile.as_deref(), Some("fast"));
         assert_eq!(passed.color.as_deref(), Some("always"));
         assert_eq!(passed.target_dir, Some(PathBuf::from("d")));

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{CommandFactory, Parser};
+use dagsan_report::{Format, Project};
 
-use crate::cli::Format;
+use crate::accept::{AcceptArguments, Accepting, Met};
 use crate::exit::Code;
 use crate::native::arguments::{Command, Own, Passed};
 use crate::native::config::{Config, Metadata, TARGET, cargo, check_host};
@@ -18,7 +19,9 @@ use crate::native::pass::{self, Pass};
 use crate::native::rayon;
 use crate::native::runtime::{self, Hooks};
 use crate::native::session::{Action, Runtime, Session, VARIABLE};
-use crate::native::{RUNNER, doctor, findings, status, wrapper};
+use crate::native::told::{self, Told};
+use crate::native::{RUNNER, doctor, findings, runner, status, wrapper};
+use crate::reports::{self, ReportFile};
 
 /// The directory in the target directory.
 const DIRECTORY: &str = "dagsan";
@@ -29,16 +32,20 @@ pub fn run(arguments: &[OsString]) -> Result<u8> {
         [OsStr::new("cargo dagsan")].into_iter().chain(arguments.iter().map(OsString::as_os_str)),
     );
     let Command::Any(command) = &own.command;
-    let (name, rest) =
-        command.split_first().context("say what to do: run, test, bench, build, clean, setup or doctor")?;
+    let (name, rest) = command
+        .split_first()
+        .context("say what to do: run, test, bench, nextest, build, clean, setup or doctor")?;
     let action = match &*name.to_string_lossy() {
         "run" | "r" => Some(Action::Run),
         "test" | "t" => Some(Action::Test),
         "bench" => Some(Action::Bench),
+        "nextest" => Some(Action::Nextest),
         "build" | "b" => Some(Action::Build),
         "clean" | "setup" | "doctor" => None,
         other => {
-            bail!("there is no `cargo dagsan {other}`: use run, test, bench, build, clean, setup or doctor")
+            bail!(
+                "there is no `cargo dagsan {other}`: use run, test, bench, nextest, build, clean, setup or doctor"
+            )
         }
     };
     let passed = Passed::read(action.unwrap_or(Action::Build), rest);
@@ -114,14 +121,28 @@ impl Build {
 
     fn run(&self, action: Action) -> Result<u8> {
         ensure!(!self.passed.doc, "doctests cannot be checked: leave out --doc, and put the code in a test");
+        // What is wrong with it is said before anything is built.
+        let accepting = self.accepting()?;
         let session = self.session(action)?;
         forget_other_flags(&self.directory, &session.runtime)?;
         findings::prepare(&session)?;
         let mut command = cargo();
+        let mut arguments = &self.passed.arguments[..];
+        if action == Action::Nextest {
+            // It takes options of cargo's behind its own command only.
+            let Some((run, rest)) = arguments.split_first().filter(|(run, _)| *run == "run" || *run == "r")
+            else {
+                bail!("say `cargo dagsan nextest run`: other commands of cargo-nextest run no tests");
+            };
+            command.arg(action.name()).arg(run);
+            arguments = rest;
+        }
         for setting in self.settings(action, session.runtime.pass.is_some())? {
             command.arg("--config").arg(setting);
         }
-        command.arg(action.name());
+        if action != Action::Nextest {
+            command.arg(action.name());
+        }
         command.args(["--target", TARGET, "--target-dir"]).arg(&self.directory);
         if action == Action::Test && !self.passed.selects {
             command.arg("--tests");
@@ -129,13 +150,81 @@ impl Build {
                 status::note(&self.color, "doctests are not checked");
             }
         }
-        command.args(&self.passed.arguments);
+        command.args(arguments);
         let executable = env::current_exe().context("cannot tell where cargo-dagsan is")?;
         command.env("RUSTC_WRAPPER", executable).env(VARIABLE, session.to_variable()?);
         let status = command.status().context("cannot start cargo")?;
+        let told = told::all(&session)?;
+        self.write_reports(&session, &told)?;
+        self.accepted(&accepting, action, &told)?;
         // After a failed test cargo ends with a code of its own.
-        let raced = findings::outcomes(&session)?.contains(&Code::Race.number());
+        let raced = told.contains(&Told::Code(Code::Race.number()));
         Ok(if raced { Code::Race.number() } else { program_code(status) })
+    }
+
+    /// What decides which races count, from the directory of the package.
+    fn accepting(&self) -> Result<Accepting> {
+        Accepting::load(&self.accept_arguments()?, Project::around(&current()?))
+    }
+
+    fn accept_arguments(&self) -> Result<AcceptArguments> {
+        let manifest = self.passed.manifest_path.as_deref().and_then(Path::parent);
+        let start = match manifest {
+            Some(directory) => current()?.join(directory),
+            None => current()?,
+        };
+        self.own.accept.absolute(&start)
+    }
+
+    /// Says which suppressions were not met, and writes the baseline. What is only built meets nothing.
+    fn accepted(&self, accepting: &Accepting, action: Action, told: &[Told]) -> Result<()> {
+        let mut met = Met::default();
+        for told in told {
+            if let Told::Met(more) = told {
+                met.add(more);
+            }
+        }
+        // A run that came to nothing must not empty a baseline.
+        let ran = told.iter().any(|told| matches!(told, Told::Met(_)));
+        if action != Action::Build && ran {
+            for warning in accepting.finish(&met)? {
+                status::warning(&self.color, &warning);
+            }
+        }
+        Ok(())
+    }
+
+    /// The files of `--report`, in the order of the session's formats.
+    fn files(&self) -> Result<Vec<ReportFile>> {
+        let absolute = |file: &ReportFile| {
+            let path = std::path::absolute(&file.path).context("cannot tell the current directory")?;
+            Ok(ReportFile { format: file.format, path })
+        };
+        self.own.reports.files.iter().map(absolute).collect()
+    }
+
+    /// Puts together what the runners have told.
+    fn write_reports(&self, session: &Session, told: &[Told]) -> Result<()> {
+        let parts = |at: usize| -> Vec<String> {
+            let of = |told: &Told| match told {
+                Told::Part { of, text } if *of == at => Some(text.clone()),
+                _ => None,
+            };
+            told.iter().filter_map(of).collect()
+        };
+        let files = self.files()?;
+        let mut failures: Vec<anyhow::Error> =
+            files.iter().enumerate().filter_map(|(at, file)| file.write(&parts(at)).err()).collect();
+        // What cannot be shown part by part comes last.
+        if let Some(&format) = session.collected.get(files.len()) {
+            let parts = parts(files.len());
+            let shown = match &session.output {
+                Some(path) => ReportFile { format, path: path.clone() }.write(&parts),
+                None => runner::put(status::stdout("never"), &format.whole(&parts)),
+            };
+            failures.extend(shown.err());
+        }
+        reports::all(failures)
     }
 
     /// Settings of cargo that are ours. With our pass, hooks are in line however the program is linked.
@@ -175,7 +264,10 @@ impl Build {
         }
         let options = findings::Options::from_environment();
         let findings = self.directory.join("findings");
-        let outcomes = findings.join(format!("outcomes.{}", std::process::id()));
+        let told = findings.join(format!("told.{}", std::process::id()));
+        let format = self.own.reports.format.or(options.format).unwrap_or(Format::Text);
+        let mut collected: Vec<Format> = self.own.reports.files.iter().map(|file| file.format).collect();
+        collected.extend(Some(format).filter(|format| format.is_document()));
         let output = match &self.own.output {
             Some(path) => Some(std::path::absolute(path).context("cannot tell the current directory")?),
             None => None,
@@ -188,17 +280,24 @@ impl Build {
             runner,
             programs: self.directory.join(TARGET),
             findings,
-            outcomes,
+            told,
             environment: vec![
                 ("RUSTC_WRAPPER".to_owned(), env::var("RUSTC_WRAPPER").ok()),
                 (VARIABLE.to_owned(), None),
             ],
-            format: self.own.format.or(options.format).unwrap_or(Format::Text),
+            format,
             output,
+            collected,
+            accept: self.accept_arguments()?,
             color: options.color.unwrap_or_else(|| self.color.clone()),
             quiet: self.passed.quiet,
+            jobs: self.passed.jobs,
         })
     }
+}
+
+fn current() -> Result<PathBuf> {
+    env::current_dir().context("cannot tell the current directory")
 }
 
 /// cargo does not know the flags that the wrapper adds, nor the pass, nor the drop-in for rayon-core. If they were others the last

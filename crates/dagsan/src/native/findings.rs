@@ -2,17 +2,17 @@
 
 use std::env;
 use std::ffi::OsStr;
-use std::fs::{self, OpenOptions};
-use std::io::{ErrorKind, Write};
+use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::SystemTime;
 
 use anyhow::{Context, Result};
-use clap::ValueEnum;
 use dagsan_findings::output;
+use dagsan_report::Format;
 
-use crate::cli::Format;
+use crate::cli::format_named;
 use crate::native::session::Session;
 
 /// The variable that the runtime reads; the command reads some of its keys too.
@@ -28,13 +28,15 @@ pub struct Options {
     pub help: bool,
     pub format: Option<Format>,
     pub color: Option<String>,
+    /// The exit code of a program with races, which takes the place of its own.
+    pub exit_code: u8,
     /// Is a program with races to be run again, for exact places?
     pub second_run: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { help: false, format: None, color: None, second_run: true }
+        Options { help: false, format: None, color: None, exit_code: 66, second_run: true }
     }
 }
 
@@ -48,8 +50,9 @@ impl Options {
         for (key, value) in text.split([':', ' ', ',']).filter_map(|pair| pair.split_once('=')) {
             match key {
                 "help" => options.help = matches!(value, "1" | "true" | "yes" | "on"),
-                "format" => options.format = Format::from_str(value, false).ok(),
+                "format" => options.format = format_named(value),
                 "sites" => options.second_run = value == "auto",
+                "exitcode" => options.exit_code = value.parse().unwrap_or(options.exit_code),
                 "color" => options.color = Some(value.to_owned()),
                 _ => {}
             }
@@ -101,20 +104,6 @@ pub fn remove(file: &Path) -> Result<()> {
     }
 }
 
-/// Tells the process that started cargo how a program ended.
-pub fn note_outcome(session: &Session, code: u8) -> Result<()> {
-    let file = OpenOptions::new().create(true).append(true).open(&session.outcomes);
-    let written = file.and_then(|mut file| file.write_all(format!("{code}\n").as_bytes()));
-    written.with_context(|| format!("cannot write {}", session.outcomes.display()))
-}
-
-/// How the programs of a session ended.
-pub fn outcomes(session: &Session) -> Result<Vec<u8>> {
-    let text = fs::read_to_string(&session.outcomes).unwrap_or_default();
-    remove(&session.outcomes)?;
-    Ok(text.lines().filter_map(|line| line.parse().ok()).collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,6 +117,7 @@ mod tests {
                 help: false,
                 format: Some(Format::Json),
                 color: Some("never".to_owned()),
+                exit_code: 66,
                 second_run: true
             }
         );

@@ -17,14 +17,14 @@ use std::time::Instant;
 
 use anstyle::{AnsiColor, Style};
 use anyhow::{Context, Result, anyhow};
-use dagsan_report::{Verdict, text};
+use dagsan_report::{Format, Verdict, text};
 
-use crate::cli::Format;
+use crate::accept::{Accepting, Met};
 use crate::exit::Code;
 use crate::native::outcome::Outcome;
 use crate::native::second::First;
-use crate::native::session::Session;
-use crate::native::{findings, runner, status};
+use crate::native::session::{Action, Session};
+use crate::native::{findings, runner, status, told};
 
 /// The exit code of libtest when a test fails.
 const FAILED: u8 = 101;
@@ -80,6 +80,7 @@ impl Request {
 /// A test that was run.
 struct Ran {
     outcome: Outcome,
+    met: Met,
     /// What it printed.
     printed: String,
 }
@@ -110,6 +111,9 @@ impl Ran {
             Ok(report) if report.verdict() == Verdict::RaceFree => {
                 format!("race-free: {}", text::verdict(report))
             }
+            Ok(report) if report.verdict() == Verdict::Accepted => {
+                format!("accepted: {}", text::verdict(report))
+            }
             Ok(report) => text::verdict(report),
             Err(_) => "no findings".to_owned(),
         }
@@ -121,7 +125,16 @@ pub fn run(session: &Session, executable: &OsStr, arguments: &[OsString]) -> Res
     let Some(request) = Request::read(arguments) else {
         return runner::run_whole(session, executable, arguments);
     };
-    let harness = Harness { session, executable, request };
+    let accepting = runner::accepting(session)?;
+    let harness = Harness { session, executable, request, accepting };
+    // Who runs one test by its name has listed them before.
+    if session.action == Action::Nextest {
+        let (exact, names): (Vec<_>, Vec<_>) =
+            harness.request.chosen.iter().partition(|one| *one == "--exact");
+        if let ([_], [name]) = (&exact[..], &names[..]) {
+            return harness.run_all(std::slice::from_ref(*name), &[]);
+        }
+    }
     let ignored: HashSet<String> = harness.list("--ignored")?.into_iter().collect();
     let mut names = harness.list(if harness.request.ignored { "--ignored" } else { "--include-ignored" })?;
     let run_ignored = harness.request.ignored || harness.request.include_ignored;
@@ -134,6 +147,7 @@ struct Harness<'a> {
     session: &'a Session,
     executable: &'a OsStr,
     request: Request,
+    accepting: Accepting,
 }
 
 impl Harness<'_> {
@@ -178,15 +192,20 @@ impl Harness<'_> {
             report.rename(name);
         }
         let stdout = String::from_utf8_lossy(&output.stdout);
+        let met = outcome.accept(&self.accepting);
+        // The exit code was that of the races; libtest has said how the test ended.
+        if outcome.verdict() == Some(Verdict::Accepted) && !stdout.contains("\ntest result: ok.") {
+            outcome.code = FAILED;
+        }
         let mut printed = taken_apart(&stdout, name);
         printed.push_str(&String::from_utf8_lossy(&output.stderr));
-        Ok(Ran { outcome, printed })
+        Ok(Ran { outcome, met, printed })
     }
 
     fn run_all(&self, names: &[String], skipped: &[String]) -> Result<u8> {
         let mut told = Told::new(self);
         told.say(&format!("\nrunning {} test{}\n", names.len(), if names.len() == 1 { "" } else { "s" }))?;
-        let threads = match (self.request.threads, self.request.nocapture) {
+        let threads = match (self.request.threads.or(self.session.jobs), self.request.nocapture) {
             (Some(threads), _) => threads,
             // What tests print should not have to wait.
             (None, true) => 1,
@@ -251,10 +270,12 @@ impl<'a> Told<'a> {
         }
     }
 
-    /// Like libtest, on standard output, unless JSON is to go there.
+    /// Like libtest, on standard output, unless reports for programs are to go there.
     fn say(&self, text: &str) -> Result<()> {
-        match (self.session.format, &self.session.output) {
-            (Format::Json, None) => runner::put(status::stderr(&self.session.color), text),
+        match &self.session.output {
+            None if !self.session.format.is_for_terminals() => {
+                runner::put(status::stderr(&self.session.color), text)
+            }
             _ => runner::put(status::stdout(&self.session.color), text),
         }
     }
@@ -277,7 +298,9 @@ impl<'a> Told<'a> {
         if self.request.nocapture {
             self.say(&ran.printed)?;
         }
-        if self.session.format == Format::Json || self.session.output.is_some() {
+        told::tell(self.session, &told::Told::Met(ran.met.clone()))?;
+        runner::collect(self.session, &ran.outcome, name)?;
+        if self.session.format != Format::Text || self.session.output.is_some() {
             runner::show(self.session, &ran.outcome)?;
         }
         if word != Word::Ok || self.request.show_output {
@@ -329,7 +352,11 @@ impl<'a> Told<'a> {
         }
         match &ran.outcome.report {
             // The line of the test has said it.
-            Ok(report) if matches!(report.verdict(), Verdict::RaceFree | Verdict::NotChecked) => {}
+            Ok(report)
+                if matches!(
+                    report.verdict(),
+                    Verdict::RaceFree | Verdict::NotChecked | Verdict::Accepted
+                ) => {}
             Ok(_) if self.session.format == Format::Text && self.session.output.is_none() => {
                 let text = ran.outcome.text().unwrap_or_default();
                 let _ = writeln!(out, "\n---- {name} dagsan ----\n{}", text.trim_end());

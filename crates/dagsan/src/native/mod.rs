@@ -13,6 +13,8 @@
 //!                                  └ second: a program with races runs again, for exact places
 //! ```
 //!
+//! What runners tell the command (`told`) becomes the reports that are put together at its end.
+//!
 //! `dagsan report` and `dagsan explain` show findings again, the latter after a second run whose output is seen.
 
 mod arguments;
@@ -31,18 +33,26 @@ mod runtime;
 mod second;
 mod session;
 mod status;
+mod told;
 mod wrapper;
 
 pub use replay::{explain, report};
+pub use runner::put;
 
 use std::ffi::OsString;
 
 use anyhow::Result;
+use clap::CommandFactory;
 
 use session::Session;
 
 /// The first argument of the part that runs programs.
 const RUNNER: &str = "--dagsan-runner";
+
+/// The command line of `cargo dagsan`.
+pub fn command_line() -> clap::Command {
+    arguments::Own::command()
+}
 
 /// What `cargo-dagsan` does with these arguments; the result is its exit code.
 pub fn cargo_dagsan(arguments: Vec<OsString>) -> Result<u8> {

@@ -11,6 +11,7 @@ use dagsan_report::native::{self, Files};
 use dagsan_report::symbols::Symbols;
 use dagsan_report::{Report, Verdict, text};
 
+use crate::accept::{Accepting, Met};
 use crate::exit::{self, Code};
 use crate::native::{findings, second};
 
@@ -19,6 +20,8 @@ use crate::native::{findings, second};
 pub struct Outcome {
     /// The exit code: ours if there is something to say, otherwise the program's.
     pub code: u8,
+    /// The code that the program itself ended with.
+    program: u8,
     /// What there is to say about it, or why nothing can be said.
     pub report: Result<Report, String>,
     /// What a second run has found that went another way.
@@ -48,8 +51,30 @@ impl Outcome {
         } else {
             findings::remove(file)?;
         }
-        let code = exit::of_native(&report, program_code(status));
-        Ok(Outcome { code, report: Ok(report), another_way: None })
+        let program = program_code(status);
+        let code = exit::of_native(&report, program);
+        Ok(Outcome { code, program, report: Ok(report), another_way: None })
+    }
+
+    /// Puts accepted races apart, and says what was met.
+    pub fn accept(&mut self, accepting: &Accepting) -> Met {
+        let mut met = Met::default();
+        if let Some(report) = &mut self.another_way {
+            met.add(&accepting.apply(report));
+        }
+        if let Ok(report) = &mut self.report {
+            met.add(&accepting.apply(report));
+            // Has the code of races, which do not count any more, taken the place of the program's own?
+            let of_races = findings::Options::from_environment().exit_code;
+            if report.verdict() == Verdict::Accepted && self.program == of_races {
+                let lost =
+                    "the exit code of the program itself is not known: that of its races took its place";
+                report.notes.push(lost.to_owned());
+                self.program = Code::Clean.number();
+            }
+            self.code = exit::of_native(report, self.program);
+        }
+        met
     }
 
     /// The report as text, if there is one; of two runs, one after the other.
@@ -98,7 +123,7 @@ fn without_findings(status: ExitStatus) -> Outcome {
         }
     };
     let why = format!("the program {how} and left no findings: nothing can be said about races");
-    Outcome { code, report: Err(why), another_way: None }
+    Outcome { code, program: program_code(status), report: Err(why), another_way: None }
 }
 
 /// The exit code as a shell has it.

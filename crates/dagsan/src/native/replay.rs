@@ -10,20 +10,22 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use dagsan_findings::{FINDINGS_FILE, Findings};
-use dagsan_report::{Report, json, text};
+use dagsan_report::{Format, Project, Report, Verdict};
 
-use crate::cli::{ExplainArguments, FindingsArguments, Format};
+use crate::accept::Accepting;
+use crate::cli::{ExplainArguments, FindingsArguments};
 use crate::exit;
 use crate::native::findings::{self, OPTIONS};
 use crate::native::outcome::{describe, program_code, shown};
 use crate::native::{runner, second, status};
+use crate::reports::ReportFiles;
 
 /// Shows a file of findings.
 pub fn report(arguments: &FindingsArguments) -> Result<u8> {
     let found = Findings::read(&arguments.file)?;
     let mut report = describe(&found)?;
     report.notes.extend(rebuilt(&arguments.file, &found.process.executable));
-    show(arguments, &report)?;
+    show(arguments, &mut report)?;
     Ok(exit::of_native(&report, 0))
 }
 
@@ -55,21 +57,33 @@ pub fn explain(arguments: &ExplainArguments) -> Result<u8> {
     let mut report = describe(&again)?;
     report.notes.extend(rebuilt(&arguments.file, &process.executable));
     report.notes.extend(second::differences(&before, &again));
-    show(arguments, &report)?;
-    Ok(exit::of_native(&report, program_code(ended)))
+    show(arguments, &mut report)?;
+    // The code of races is not the program's own.
+    let code = if report.verdict() == Verdict::Accepted { 0 } else { program_code(ended) };
+    Ok(exit::of_native(&report, code))
 }
 
-fn show(arguments: &FindingsArguments, report: &Report) -> Result<()> {
-    let text = match arguments.format {
-        Format::Text => text::render(report),
-        Format::Json => json::object(report)?,
-    };
+fn show(arguments: &FindingsArguments, report: &mut Report) -> Result<()> {
+    let current = std::env::current_dir().context("cannot tell the current directory")?;
+    let project = Project::around(&current);
+    let accepting = Accepting::load(&arguments.accept.absolute(&current)?, project.clone())?;
+    let met = accepting.apply(report);
+    let mut files = ReportFiles::new(project.clone(), &arguments.reports.files);
+    files.add(report)?;
+    files.write()?;
+    let format = arguments.reports.format.unwrap_or(Format::Text);
+    let part = format.part(report, &project)?;
+    let text = if format.is_document() { format.whole(&[part]) } else { part };
     let color = match arguments.color {
         clap::ColorChoice::Auto => "auto",
         clap::ColorChoice::Always => "always",
         clap::ColorChoice::Never => "never",
     };
-    runner::put(status::stdout(color), &text)
+    runner::put(status::stdout(color), &text)?;
+    for warning in accepting.finish(&met)? {
+        status::warning(color, &warning);
+    }
+    Ok(())
 }
 
 /// Was the executable built again after it had left the findings?

@@ -8,13 +8,14 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use dagsan_findings::{FINDINGS_FILE, output};
-use dagsan_report::json;
+use dagsan_report::{End, Format, Project, Report, Source};
 
-use crate::cli::Format;
+use crate::accept::Accepting;
 use crate::native::input::Input;
 use crate::native::outcome::{Outcome, program_code};
 use crate::native::second::First;
 use crate::native::session::{Action, Session};
+use crate::native::told::{self, Told};
 use crate::native::{findings, harness, status, wrapper};
 
 /// Runs a program and its arguments.
@@ -30,12 +31,15 @@ pub fn run(session: &Session, program: &[OsString]) -> Result<u8> {
             status::note(&session.color, &format!("{name} is not checked: macros run in the compiler"));
         }
         run_without_findings(session, executable, arguments)?
-    } else if session.action == Action::Test && is_libtest {
+    } else if session.action == Action::Nextest && arguments.iter().any(|argument| argument == "--list") {
+        // Which tests there are is no run of them.
+        return run_without_findings(session, executable, arguments);
+    } else if matches!(session.action, Action::Test | Action::Nextest) && is_libtest {
         harness::run(session, executable, arguments)?
     } else {
         run_whole(session, executable, arguments)?
     };
-    findings::note_outcome(session, code)?;
+    told::tell(session, &Told::Code(code))?;
     Ok(code)
 }
 
@@ -53,7 +57,9 @@ pub fn run_whole(session: &Session, executable: &OsStr, arguments: &[OsString]) 
     input.flow(child.stdin.take())?;
     let status = child.wait().with_context(cannot)?;
     let first = First { session, executable, status, file: &file, took: started.elapsed() };
-    let outcome = first.outcome(|command| _ = command.args(arguments).stdin(input.second()))?;
+    let mut outcome = first.outcome(|command| _ = command.args(arguments).stdin(input.second()))?;
+    told::tell(session, &Told::Met(outcome.accept(&accepting(session)?)))?;
+    collect(session, &outcome, &name(executable))?;
     show(session, &outcome)?;
     Ok(outcome.code)
 }
@@ -87,29 +93,69 @@ pub fn command(session: &Session, executable: &OsStr, findings: &Path) -> Comman
     command
 }
 
+/// The name of a program.
+pub fn name(executable: &OsStr) -> String {
+    Path::new(executable).file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// The project that the program was started in.
+fn project() -> Result<Project> {
+    Ok(Project::around(&std::env::current_dir().context("cannot tell the current directory")?))
+}
+
+/// What decides which races count.
+pub fn accepting(session: &Session) -> Result<Accepting> {
+    Accepting::load(&session.accept, project()?)
+}
+
+/// Hands the parts of the reports that are put together at the end to the command.
+pub fn collect(session: &Session, outcome: &Outcome, name: &str) -> Result<()> {
+    if session.collected.is_empty() {
+        return Ok(());
+    }
+    let project = project()?;
+    // What has left no findings is no race-free program.
+    let none;
+    let report = match &outcome.report {
+        Ok(report) => report,
+        Err(why) => {
+            let source = Source::absent(dagsan_report::clean(name));
+            none = Report::new(source, dagsan_core::order::default_engine(), End::CutShort(why.clone()));
+            &none
+        }
+    };
+    for (of, format) in session.collected.iter().enumerate() {
+        for report in [Some(report), outcome.another_way.as_ref()].into_iter().flatten() {
+            told::tell(session, &Told::Part { of, text: format.part(report, &project)? })?;
+        }
+    }
+    Ok(())
+}
+
 /// Prints a report where it was asked for.
 pub fn show(session: &Session, outcome: &Outcome) -> Result<()> {
     let text = match (&outcome.report, session.format) {
-        (Ok(_), Format::Text) => outcome.text().unwrap_or_default(),
-        (Ok(report), Format::Json) => json::object(report)?,
         (Err(why), _) => {
             status::warning(&session.color, why);
             return Ok(());
         }
+        (Ok(_), format) if format.is_document() => return Ok(()),
+        (Ok(_), Format::Text) => outcome.text().unwrap_or_default(),
+        (Ok(report), format) => format.part(report, &project()?)?,
     };
-    match (&session.output, session.format) {
-        (Some(path), _) => {
+    match &session.output {
+        Some(path) => {
             let plain = anstream::adapter::strip_str(&text).to_string();
             output::append(path, plain.as_bytes()).with_context(|| format!("cannot write {}", path.display()))
         }
-        (None, Format::Text) => put(status::stderr(&session.color), &text),
-        (None, Format::Json) => put(status::stdout("never"), &text),
+        None if session.format.is_for_terminals() => put(status::stderr(&session.color), &text),
+        None => put(status::stdout("never"), &text),
     }
 }
 
 /// Writes; a reader that has gone away is no error.
-pub fn put(mut stream: impl Write, text: &str) -> Result<()> {
-    match stream.write_all(text.as_bytes()).and_then(|()| stream.flush()) {
+pub fn put(mut stream: impl Write, text: impl AsRef<[u8]>) -> Result<()> {
+    match stream.write_all(text.as_ref()).and_then(|()| stream.flush()) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         other => other.context("cannot write the report"),
     }

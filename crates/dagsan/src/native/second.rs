@@ -152,9 +152,20 @@ fn racing(found: &Findings) -> BTreeMap<String, BTreeSet<u64>> {
 
 const STATICS: &str = "statics";
 
+/// So many bytes are compared, one by one.
+const COMPARED: u64 = 1 << 24;
+
 /// What is not the same in both runs: the bytes that race. Places are not compared, as the first run does not know them; which two of
-/// many tasks are named for a byte depends on places. If more races were found than are kept, nothing but that there are some is compared.
+/// many tasks are named for a byte depends on places. If more races were found than are kept, nothing but that there are some is compared, and nothing if there are very many bytes.
 pub fn differences(first: &Findings, second: &Findings) -> Option<String> {
+    // More bytes than are worth comparing, or a file that was made up.
+    let bytes = |found: &Findings| {
+        let lengths = found.races.iter().flat_map(|race| &race.bytes).map(|&(_, length)| length);
+        lengths.fold(0, u64::saturating_add)
+    };
+    if bytes(first).saturating_add(bytes(second)) > COMPARED {
+        return None;
+    }
     let [before, again] = [first, second].map(racing);
     let dropped = first.dropped_races + second.dropped_races > 0;
     if dropped && !before.is_empty() && !again.is_empty() {

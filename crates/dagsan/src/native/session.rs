@@ -4,9 +4,10 @@ use std::env;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
+use dagsan_report::Format;
 use serde::{Deserialize, Serialize};
 
-use crate::cli::Format;
+use crate::accept::AcceptArguments;
 
 /// The variable.
 pub const VARIABLE: &str = "DAGSAN_SESSION";
@@ -18,6 +19,8 @@ pub enum Action {
     Run,
     Test,
     Bench,
+    /// cargo-nextest, which runs each test by itself.
+    Nextest,
 }
 
 impl Action {
@@ -28,6 +31,7 @@ impl Action {
             Action::Run => "run",
             Action::Test => "test",
             Action::Bench => "bench",
+            Action::Nextest => "nextest",
         }
     }
 }
@@ -60,16 +64,22 @@ pub struct Session {
     pub programs: PathBuf,
     /// The directory of findings.
     pub findings: PathBuf,
-    /// A file: the exit code of each program that was run, one per line.
-    pub outcomes: PathBuf,
+    /// A file for what the other parts tell the command: see [`super::told`].
+    pub told: PathBuf,
     /// The variables that cargo was started with, and that the user's programs should see as they were.
     pub environment: Vec<(String, Option<String>)>,
     pub format: Format,
     /// Where reports go, instead of to the terminal.
     pub output: Option<PathBuf>,
+    /// The formats of the reports that the command puts together from their parts.
+    pub collected: Vec<Format>,
+    /// Which races do not count.
+    pub accept: AcceptArguments,
     /// `auto`, `always` or `never`.
     pub color: String,
     pub quiet: bool,
+    /// How many tests to run at a time, if that was said.
+    pub jobs: Option<usize>,
 }
 
 impl Session {

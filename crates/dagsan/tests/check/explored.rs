@@ -200,30 +200,31 @@ fn a_deadlock_in_some_schedule_only() {
     directory.check(
         "check x.task --format json",
         expect![[r#"
-        exit code 65
-        --- standard output
-        {
-          "verdict": "deadlock",
-          "engine": "dag",
-          "schedules": 2,
-          "tasks": 3,
-          "strands": 2,
-          "races": [],
-          "message": "1 of 3 tasks waits for ever",
-          "file": "x.task",
-          "output": "",
-          "schedule": "1.0",
-          "states": 3,
-          "blocked": [
+            exit code 65
+            --- standard output
             {
-              "task": 0,
-              "line": 9,
-              "column": 5,
-              "waits_for": "promise `p`"
+              "verdict": "deadlock",
+              "engine": "dag",
+              "schedules": 2,
+              "tasks": 3,
+              "strands": 2,
+              "races": [],
+              "message": "1 of 3 tasks waits for ever",
+              "file": "x.task",
+              "output": "",
+              "version": 1,
+              "schedule": "1.0",
+              "states": 3,
+              "blocked": [
+                {
+                  "task": 0,
+                  "line": 9,
+                  "column": 5,
+                  "waits_for": "promise `p`"
+                }
+              ]
             }
-          ]
-        }
-    "#]],
+        "#]],
     );
     assert_eq!(directory.run("check x.task --schedules one").status.code(), Some(0));
 }
@@ -234,56 +235,59 @@ fn json_says_which_schedule_shows_a_race_and_how_many_states_there_were() {
     directory.check(
         "check x.task --format json",
         expect![[r#"
-        exit code 66
-        --- standard output
-        {
-          "verdict": "race",
-          "engine": "dag",
-          "schedules": 2,
-          "tasks": 3,
-          "strands": 3,
-          "races": [
+            exit code 66
+            --- standard output
             {
-              "location": "x",
-              "kind": "write-write",
-              "first": {
-                "line": 13,
-                "column": 9,
-                "task": 0
-              },
-              "second": {
-                "line": 11,
-                "column": 24,
-                "task": 2
-              },
-              "schedule": "1.0"
+              "verdict": "race",
+              "engine": "dag",
+              "schedules": 2,
+              "tasks": 3,
+              "strands": 3,
+              "races": [
+                {
+                  "location": "x",
+                  "kind": "write-write",
+                  "first": {
+                    "line": 13,
+                    "column": 9,
+                    "task": 0
+                  },
+                  "second": {
+                    "line": 11,
+                    "column": 24,
+                    "task": 2
+                  },
+                  "fingerprint": "f36768054d5c6991656d74bc56555263",
+                  "schedule": "1.0"
+                }
+              ],
+              "message": "1 race on x",
+              "file": "x.task",
+              "output": "",
+              "version": 1,
+              "states": 3
             }
-          ],
-          "message": "1 race on x",
-          "file": "x.task",
-          "output": "",
-          "states": 3
-        }
-    "#]],
+        "#]],
     );
     directory.check(
         "check y.task --format json",
         expect![[r#"
-        exit code 0
-        --- standard output
-        {
-          "verdict": "race-free",
-          "engine": "dag",
-          "schedules": 2,
-          "tasks": 3,
-          "strands": 2,
-          "races": [],
-          "message": "3 tasks, 2 strands, every schedule of this input; 2 of them stand for all",
-          "file": "y.task",
-          "output": "4\n",
-          "states": 3
-        }
-    "#]],
+            exit code 0
+            --- standard output
+            {
+              "verdict": "race-free",
+              "engine": "dag",
+              "schedules": 2,
+              "tasks": 3,
+              "strands": 2,
+              "races": [],
+              "message": "3 tasks, 2 strands, every schedule of this input; 2 of them stand for all",
+              "file": "y.task",
+              "output": "4\n",
+              "version": 1,
+              "states": 3
+            }
+        "#]],
     );
 }
 

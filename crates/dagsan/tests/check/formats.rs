@@ -36,12 +36,14 @@ fn json_has_its_keys_in_order() {
                     "line": 9,
                     "column": 19,
                     "task": 0
-                  }
+                  },
+                  "fingerprint": "03a767971a9efb6d69e639c04418eb9d"
                 }
               ],
               "message": "1 race on a[1]",
               "file": "x.task",
-              "output": "sum 1\n"
+              "output": "sum 1\n",
+              "version": 1
             }
         "#]],
     );
@@ -61,6 +63,7 @@ fn json_has_its_keys_in_order() {
                 "message": "1 of 2 tasks waits for ever",
                 "file": "one/y.task",
                 "output": "",
+                "version": 1,
                 "blocked": [
                   {
                     "task": 1,

@@ -126,27 +126,28 @@ fn files_that_are_no_programs() {
     directory.check(
         "check empty.task --format json",
         expect![[r#"
-        exit code 2
-        --- standard output
-        {
-          "verdict": "error",
-          "engine": "dag",
-          "schedules": 0,
-          "tasks": 0,
-          "strands": 0,
-          "races": [],
-          "message": "line 1, column 1: there is no procedure `main`",
-          "file": "empty.task",
-          "output": "",
-          "errors": [
+            exit code 2
+            --- standard output
             {
-              "line": 1,
-              "column": 1,
-              "message": "there is no procedure `main`"
+              "verdict": "error",
+              "engine": "dag",
+              "schedules": 0,
+              "tasks": 0,
+              "strands": 0,
+              "races": [],
+              "message": "line 1, column 1: there is no procedure `main`",
+              "file": "empty.task",
+              "output": "",
+              "version": 1,
+              "errors": [
+                {
+                  "line": 1,
+                  "column": 1,
+                  "message": "there is no procedure `main`"
+                }
+              ]
             }
-          ]
-        }
-    "#]],
+        "#]],
     );
     directory.check(
         "check comment.task --expect",
@@ -243,20 +244,21 @@ fn paths_without_programs() {
     directory.check(
         "check gone.task --format json",
         expect![[r#"
-        exit code 2
-        --- standard output
-        {
-          "verdict": "error",
-          "engine": "dag",
-          "schedules": 0,
-          "tasks": 0,
-          "strands": 0,
-          "races": [],
-          "message": "there is no such file; look at its name and at the directory",
-          "file": "gone.task",
-          "output": ""
-        }
-    "#]],
+            exit code 2
+            --- standard output
+            {
+              "verdict": "error",
+              "engine": "dag",
+              "schedules": 0,
+              "tasks": 0,
+              "strands": 0,
+              "races": [],
+              "message": "there is no such file; look at its name and at the directory",
+              "file": "gone.task",
+              "output": "",
+              "version": 1
+            }
+        "#]],
     );
     directory.check("check gone.task --expect", expect![[r#"
         exit code 2

@@ -28,6 +28,7 @@ fn the_number_of_schedules_is_limited() {
           "message": "3 tasks, 2 strands, no race in what was seen; 1 schedule run, not all: no more were asked for (--schedules, --max-schedules)",
           "file": "x.task",
           "output": "4\n",
+          "version": 1,
           "states": 2,
           "stopped": "no more were asked for (--schedules, --max-schedules)"
         }
@@ -112,12 +113,14 @@ fn what_was_found_before_a_limit_counts() {
                 "line": 10,
                 "column": 5,
                 "task": 0
-              }
+              },
+              "fingerprint": "53c5283591fbe5c73a99c58fbdb240b0"
             }
           ],
           "message": "1 race on x; 1 schedule run, not all: no more were asked for (--schedules, --max-schedules)",
           "file": "x.task",
           "output": "",
+          "version": 1,
           "states": 2,
           "stopped": "no more were asked for (--schedules, --max-schedules)"
         }

@@ -2,6 +2,7 @@
 //!
 //! Exit code 70 cannot be had from outside without a fault; `check.rs` and `exit.rs` test it inside.
 
+mod accepted;
 mod corpus;
 mod directory;
 mod eliminations;
@@ -12,8 +13,12 @@ mod inputs;
 #[cfg(unix)]
 mod interrupt;
 mod limits;
+mod manual;
 mod programs;
 mod replay;
+mod reports;
+#[path = "../schema.rs"]
+mod schema;
 mod verdicts;
 mod witness;
 

@@ -135,7 +135,8 @@ fn a_choice_that_the_program_does_not_have() {
               "races": [],
               "message": "schedule 2 is not one of this program: number 1 of it is 2, and the choices there are 0 to 1",
               "file": "ewait.task",
-              "output": ""
+              "output": "",
+              "version": 1
             }
         "#]],
     );

@@ -72,3 +72,15 @@ fn json_goes_to_standard_output_and_the_rest_elsewhere() {
     assert_eq!(verdicts, expected.map(|(file, verdict)| (file.to_owned(), verdict.to_owned())));
     assert!(ran.stderr.contains("test tests::clean ... ok"), "{}", ran.stderr);
 }
+
+#[test]
+fn other_test_binaries_run_after_a_race_if_they_are_asked_for() {
+    let _runtime = &*POINTS;
+    let package = package("no-fail-fast", "fn main() {}\n#[test] fn fails() { panic!() }\n");
+    std::fs::create_dir_all(package.file("tests")).unwrap();
+    std::fs::write(package.file("tests/other.rs"), "#[test] fn one() {}\n#[test] fn two() {}\n").unwrap();
+    let ran = run(&mut cargo_dagsan(&package.0, &["test", "--jobs", "1"]));
+    assert!(ran.code == 101 && !ran.stdout.contains("test two"), "{ran:?}");
+    let ran = run(&mut cargo_dagsan(&package.0, &["test", "--no-fail-fast", "-j", "1"]));
+    assert!(ran.code == 101 && ran.stdout.contains("test two ... ok (no tasks)"), "{ran:?}");
+}

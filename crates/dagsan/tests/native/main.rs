@@ -3,6 +3,7 @@
 //! The programs are the package `tests/native` and the examples, built once per profile under the workspace's target
 //! directory. They run with a time limit: a program that hangs fails its test.
 
+mod accepted;
 mod behaviours;
 mod cargo;
 mod clang;
@@ -14,5 +15,8 @@ mod findings;
 mod harness;
 mod pass;
 mod points;
+mod reports;
+#[path = "../schema.rs"]
+mod schema;
 mod second;
 mod support;

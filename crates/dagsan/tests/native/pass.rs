@@ -31,6 +31,17 @@ fn the_doctor_shows_a_race_of_three_bytes() {
     assert!(ran.stderr.contains("dagsan's own pass; accesses of all sizes are seen"), "{}", ran.stderr);
     assert!(ran.stderr.contains("parallel accesses to 3 bytes"), "{}", ran.stderr);
     assert!(!ran.stderr.contains("not seen"), "{}", ran.stderr);
+    for line in [
+        "Toolchain rustc 1.",
+        "Linker cc",
+        "Memory there is room",
+        "Directory ",
+        "Clang ",
+        "Twin one task waits",
+    ] {
+        assert!(ran.stderr.contains(line), "no `{line}` in\n{}", ran.stderr);
+    }
+    assert!(ran.stderr.ends_with("its twin is free of races: DagSan works here\n"), "{}", ran.stderr);
 }
 
 #[test]

@@ -1,0 +1,153 @@
+//! Names from outside, made harmless: nothing of them moves a cursor, changes a colour or turns a line round.
+//!
+//! Executables, findings and file names may hold anything. Control characters, those that change the direction of text, and those
+//! that cannot be seen are shown as `\u{202e}`. A report is cleaned once, when it is complete. Texts of sources are left as they
+//! are, since places are counted in them; who shows a line of one cleans the line.
+
+use std::borrow::Cow;
+
+use crate::model::{End, Native, Race, Report, Side, Witness};
+
+/// The text, without characters that do something instead of being seen.
+pub fn clean(text: &str) -> Cow<'_, str> {
+    cleaned(text, is_harmful)
+}
+
+fn cleaned(text: &str, harmful: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(&harmful) {
+        return Cow::Borrowed(text);
+    }
+    let mut clean = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match harmful(c) {
+            true => clean.extend(c.escape_unicode()),
+            false => clean.push(c),
+        }
+    }
+    Cow::Owned(clean)
+}
+
+/// Control characters, marks of direction, line separators, and what has no width.
+fn is_harmful(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+        || matches!(c, '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// Cleans a name.
+fn name(text: &mut String) {
+    if let Cow::Owned(clean) = clean(text) {
+        *text = clean;
+    }
+}
+
+/// Cleans a message, which may have several lines.
+fn message(text: &mut String) {
+    if let Cow::Owned(clean) = cleaned(text, |c| c != '\n' && is_harmful(c)) {
+        *text = clean;
+    }
+}
+
+fn position(at: &mut Option<(String, u32, u32)>) {
+    if let Some((file, ..)) = at {
+        name(file);
+    }
+}
+
+impl Report {
+    /// Cleans every name and message in it. What the program printed is its own.
+    pub fn clean(&mut self) {
+        for source in &mut self.sources {
+            let name = clean(source.name()).into_owned();
+            source.rename(&name);
+        }
+        self.races
+            .iter_mut()
+            .chain(self.accepted.iter_mut().map(|accepted| &mut accepted.race))
+            .for_each(race);
+        self.tasks.values_mut().for_each(|task| name(&mut task.what));
+        self.notes.iter_mut().for_each(message);
+        self.native.iter_mut().for_each(native);
+        match &mut self.end {
+            End::Finished | End::Aborted => {}
+            End::Failed(failure) => message(&mut failure.message),
+            End::Deadlock(blocked) => blocked.iter_mut().for_each(|task| name(&mut task.waits_for)),
+            End::Rejected(found) => {
+                for diagnostic in found {
+                    message(&mut diagnostic.message);
+                    message(&mut diagnostic.label);
+                    diagnostic.others.iter_mut().for_each(|(_, label)| message(label));
+                    diagnostic.help.iter_mut().for_each(message);
+                }
+            }
+            End::Unreadable(why) | End::Refused(why) | End::CutShort(why) | End::Broken(why) => message(why),
+        }
+    }
+}
+
+fn race(race: &mut Race) {
+    race.locations.iter_mut().for_each(name);
+    race.object.iter_mut().for_each(name);
+    [&mut race.first, &mut race.second].into_iter().for_each(side);
+    if let Some(Witness::Differences(differences)) = &mut race.witness {
+        for (what, one, other) in differences {
+            name(what);
+            message(one);
+            message(other);
+        }
+    }
+}
+
+fn side(side: &mut Side) {
+    for frame in &mut side.detail.stack {
+        name(&mut frame.function);
+        position(&mut frame.at);
+    }
+}
+
+fn native(native: &mut Native) {
+    for threads in &mut native.threads {
+        threads.name.iter_mut().for_each(name);
+        position(&mut threads.at);
+    }
+    for dependence in &mut native.schedule {
+        name(&mut dependence.call);
+        position(&mut dependence.at);
+        position(&mut dependence.other);
+    }
+    for unseen in &mut native.unseen {
+        name(&mut unseen.what);
+        position(&mut unseen.at);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_something_is_spelled_out() {
+        assert_eq!(clean("fill::<é, 日本>"), "fill::<é, 日本>");
+        assert_eq!(clean("\u{1b}[31mx\r\n"), "\\u{1b}[31mx\\u{d}\\u{a}");
+        assert_eq!(clean("a\u{202e}b\u{2066}c\u{200b}\u{9b}"), "a\\u{202e}b\\u{2066}c\\u{200b}\\u{9b}");
+        let mut text = "one\ntwo\u{7}".to_owned();
+        message(&mut text);
+        assert_eq!(text, "one\ntwo\\u{7}");
+    }
+
+    #[test]
+    fn nothing_reaches_a_terminal() {
+        let report = crate::fixture::hostile();
+        let project = crate::Project::new("/p", "/p");
+        for format in crate::Format::ALL {
+            let text = format.whole(&[format.part(&report, &project).unwrap()]);
+            // Without the styles of our own.
+            let text = anstream::adapter::strip_str(&text).to_string();
+            let harmful = |c: char| c != '\n' && is_harmful(c);
+            assert!(!text.contains(harmful), "{format:?}: {text:?}");
+            // A colour of theirs would have been taken for ours.
+            assert!(text.contains("[31m"), "{format:?}: {text:?}");
+        }
+    }
+}

@@ -1,0 +1,253 @@
+"use strict";
+// Everything is made by these two: texts become text nodes, never markup.
+const SVG = "http://www.w3.org/2000/svg";
+function fill(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value !== null && value !== undefined && value !== false) node.setAttribute(name, value === true ? "" : String(value));
+  }
+  for (const child of children.flat()) {
+    if (child !== null && child !== undefined) node.append(typeof child === "object" ? child : String(child));
+  }
+  return node;
+}
+const make = (name, attributes, ...children) => fill(document.createElement(name), attributes, children);
+const draw = (name, attributes, ...children) => fill(document.createElementNS(SVG, name), attributes, children);
+
+const reports = JSON.parse(document.getElementById("data").textContent);
+
+// ---- one place, with the lines around it
+function snippet(shown) {
+  const row = (line) => {
+    const [before, marked, after] = line.parts;
+    const text = line.marked ? [before, make("mark", {}, marked || " "), after] : [before];
+    return make("span", { class: line.marked ? "row marked" : "row" }, make("span", { class: "number" }, line.number), ...text);
+  };
+  const lines = shown.lines.length ? make("pre", { tabindex: 0 }, shown.lines.map(row)) : null;
+  return make("div", {}, make("div", { class: "at" }, shown.at), lines);
+}
+
+function stack(side) {
+  if (!side.stack.length) return null;
+  const frame = (one) => {
+    const how = one.inlined ? " (inlined)" : "";
+    return make("li", { class: one.library ? "library" : null }, one.function + how + (one.at ? " — " + one.at : ""));
+  };
+  const more = [];
+  if (side.moreFrames) more.push(make("li", {}, "… " + side.moreFrames + " more"));
+  if (!side.complete) more.push(make("li", { class: "library" }, "… callers further out are not known"));
+  const summary = make("summary", {}, "call stack of (" + side.number + ")");
+  return make("details", { class: "calls" }, summary, make("div", { class: "inside" }, make("ol", { class: "stack" }, side.stack.map(frame), more)));
+}
+
+// ---- the tasks from the common ancestor
+const steps = (way) => way.leftOut ? [...way.top, { leftOut: way.leftOut }, ...way.bottom] : way.top;
+const taskText = (task) => task.leftOut ? "… " + task.leftOut + " more tasks" : "task " + task.task + " (" + task.what + ")";
+
+function tree(race) {
+  const branch = (index) => {
+    const access = make("li", { class: "access" }, "(" + (index + 1) + ") " + race.sides[index].does + " — " + race.sides[index].shown.at);
+    return steps(race.ways[index]).reduceRight((below, task) => {
+      const at = task.at ? " — created at " + task.at : "";
+      return make("li", {}, taskText(task) + at, make("ul", {}, below));
+    }, access);
+  };
+  const top = race.ancestor ? taskText(race.ancestor) + ", from which both come" : "the common ancestor";
+  return make("ul", { class: "tree" }, make("li", {}, top, make("ul", {}, branch(0), branch(1))));
+}
+
+// ---- the graph around the race
+function graph(race) {
+  const width = 230, height = 40, down = 74;
+  const columns = [20, 320];
+  const world = draw("g", {});
+  const box = (x, y, text, kind) => {
+    const short = text.length > 32 ? text.slice(0, 31) + "…" : text;
+    world.append(draw("g", { class: kind }, draw("title", {}, text),
+      draw("rect", { x, y, width, height, rx: 8 }), draw("text", { x: x + width / 2, y: y + height / 2 + 4, "text-anchor": "middle" }, short)));
+  };
+  const line = (kind, d) => world.prepend(draw("path", { class: kind, d }));
+  const middle = (columns[0] + columns[1]) / 2;
+  box(middle, 10, race.ancestor ? taskText(race.ancestor) : "common ancestor", "task");
+  const ends = race.sides.map((side, index) => {
+    const x = columns[index];
+    let y = 10, from = middle + width / 2;
+    const link = (kind) => {
+      line(kind, `M ${from} ${y + height} C ${from} ${y + height + 20}, ${x + width / 2} ${y + down - 20}, ${x + width / 2} ${y + down}`);
+      y += down;
+      from = x + width / 2;
+    };
+    for (const task of steps(race.ways[index])) {
+      link("spawn");
+      box(x, y, taskText(task), "task");
+    }
+    link("continue");
+    box(x, y, "(" + side.number + ") " + side.does, "access");
+    return y;
+  });
+  const [left, right] = [columns[0] + width, columns[1]];
+  const [one, two] = ends.map((y) => y + height / 2);
+  world.append(draw("path", { class: "missing", d: `M ${left} ${one} L ${right} ${two}` }));
+  const low = Math.max(...ends) + height;
+  world.append(draw("text", { class: "missing", x: middle + width / 2, y: low + 26, "text-anchor": "middle" },
+    "no path between (1) and (2), in either direction"));
+  const start = { x: 0, y: 0, w: columns[1] + width + 20, h: low + 46 };
+  const svg = draw("svg", { role: "img", tabindex: 0, "aria-label": "the two accesses below their common ancestor; nothing orders them" }, world);
+  const view = { ...start };
+  const show = () => svg.setAttribute("viewBox", [view.x, view.y, view.w, view.h].join(" "));
+  const zoom = (by) => {
+    const w = Math.min(Math.max(view.w * by, 60), start.w * 8), h = view.h * w / view.w;
+    view.x += (view.w - w) / 2; view.y += (view.h - h) / 2; view.w = w; view.h = h;
+    show();
+  };
+  const pan = (x, y) => { view.x += x * view.w; view.y += y * view.h; show(); };
+  const reset = () => { Object.assign(view, start); show(); };
+  svg.addEventListener("wheel", (event) => { event.preventDefault(); zoom(event.deltaY > 0 ? 1.15 : 1 / 1.15); }, { passive: false });
+  svg.addEventListener("pointerdown", (event) => svg.setPointerCapture(event.pointerId));
+  svg.addEventListener("pointermove", (event) => {
+    if (event.buttons) pan(-event.movementX / svg.clientWidth, -event.movementY / svg.clientHeight);
+  });
+  svg.addEventListener("keydown", (event) => {
+    const keys = {
+      "+": () => zoom(1 / 1.25), "=": () => zoom(1 / 1.25), "-": () => zoom(1.25), "0": reset,
+      ArrowLeft: () => pan(-.1, 0), ArrowRight: () => pan(.1, 0), ArrowUp: () => pan(0, -.1), ArrowDown: () => pan(0, .1),
+    };
+    if (keys[event.key]) { event.preventDefault(); event.stopPropagation(); keys[event.key](); }
+  });
+  const button = (text, label, action) => {
+    const made = make("button", { type: "button", "aria-label": label, title: label }, text);
+    made.addEventListener("click", action);
+    return made;
+  };
+  show();
+  const tools = make("div", { class: "tools" }, button("+", "zoom in", () => zoom(1 / 1.25)),
+    button("−", "zoom out", () => zoom(1.25)), button("0", "show all", reset));
+  const legend = "Blue: creates. Grey: goes on. Dashed: the path that is missing. Drag or use the arrows to move, the wheel or + and − to zoom, 0 for all. Other tasks are left out.";
+  return make("div", {}, make("div", { class: "graph" }, svg, tools), make("p", { class: "legend" }, legend));
+}
+
+// ---- a race, filled in when it is opened
+function raceCard(race) {
+  const word = race.accepted ? "accepted" : "race";
+  const summary = make("summary", {}, make("span", { class: "word " + word }, race.accepted ? "accepted" : "race[" + race.kind + "]"),
+    "parallel accesses to " + race.touched);
+  const inside = make("div", { class: "inside" });
+  const card = make("details", { class: "finding" }, summary, inside);
+  card.addEventListener("toggle", () => {
+    if (!card.open || inside.childNodes.length) return;
+    const part = (title, ...nodes) => [make("h3", {}, title), ...nodes];
+    const names = race.names.length > 1 ? make("p", { class: "at" }, race.names.join(", ")) : null;
+    inside.append(...[
+      race.accepted ? make("p", { class: "accepted" }, race.accepted) : null,
+      make("p", { class: "help" }, race.help),
+      names,
+      make("div", { class: "sides" }, race.sides.map((side) =>
+        make("section", {}, make("h3", {}, "(" + side.number + ") " + side.does), snippet(side.shown), stack(side)))),
+      ...(race.allocated ? part("What both touch is made here", snippet(race.allocated)) : []),
+      ...part("Tasks, from the common ancestor", tree(race)),
+      ...part("Graph around the race", graph(race)),
+      ...race.notes.map((note) => make("p", {}, note)),
+      make("p", { class: "print" }, (race.count > 1 ? race.count + " times; " : "") + "fingerprint " + race.fingerprint),
+    ].filter(Boolean));
+  });
+  return card;
+}
+
+// ---- a program
+function program(report) {
+  const summary = make("summary", {}, make("span", { class: "word " + report.verdict }, report.verdict), report.name);
+  const inside = make("div", { class: "inside" });
+  const card = make("details", { class: "program" }, summary, inside);
+  card.dataset.text = searchable(report);
+  const build = () => {
+    if (inside.childNodes.length) return;
+    const basis = report.message.split("; ").map((text) => make("li", {}, text));
+    inside.append(make("ul", { class: "basis" }, basis));
+    const places = new Map();
+    for (const race of report.races) {
+      const made = raceCard(race);
+      made.dataset.text = searchable(race);
+      places.set(race.location, [...(places.get(race.location) || []), made]);
+    }
+    for (const [location, cards] of places) inside.append(make("section", { class: "place" }, make("h2", {}, location), cards));
+    if (report.leftOut) inside.append(make("p", {}, report.leftOut + " more races are left out here; JSON has them"));
+    for (const finding of report.findings) inside.append(make("section", {}, make("h2", {}, finding.title), snippet(finding.shown)));
+    for (const note of report.notes) inside.append(make("p", {}, note));
+    if (report.again) inside.append(make("h3", {}, "To see it again"), make("div", { class: "command", tabindex: 0 }, report.again));
+    const rows = report.facts.map(([name, value]) => make("tr", {}, make("td", {}, name), make("td", {}, typeof value === "number" ? value.toLocaleString("en") : value)));
+    inside.append(make("details", { class: "facts" }, make("summary", {}, "Statistics"), make("div", { class: "inside" }, make("table", {}, make("tbody", {}, rows)))));
+  };
+  card.addEventListener("toggle", () => { if (card.open) { build(); filterInside(card); } });
+  if (report.verdict !== "race-free" && report.verdict !== "not-checked") {
+    build();
+    // With a few programs their findings are what one came for.
+    card.open = reports.length <= 20;
+    const first = inside.querySelector(".finding");
+    if (first && reports.length <= 3) first.open = true;
+  }
+  return card;
+}
+
+function searchable(value) {
+  const texts = [];
+  const walk = (one) => {
+    if (typeof one === "string") texts.push(one);
+    else if (one && typeof one === "object") Object.values(one).forEach(walk);
+  };
+  walk(value);
+  return texts.join("\n").toLowerCase();
+}
+
+// ---- the page
+const order = ["race", "deadlock", "error", "not-exhausted", "accepted", "race-free", "not-checked"];
+const search = make("input", { type: "search", placeholder: "Search: file, function, variable   ( / )", "aria-label": "search" });
+const theme = make("button", { type: "button", "aria-label": "light or dark" }, "◐");
+const programs = make("div", { id: "programs" });
+const shown = make("p", { class: "counts", role: "status" });
+const sorted = [...reports].sort((one, other) => order.indexOf(one.verdict) - order.indexOf(other.verdict));
+const cards = sorted.map(program);
+programs.append(...cards);
+
+const counts = order.map((word) => [word, reports.filter((report) => report.verdict === word).length]).filter(([, count]) => count);
+const say = (found) => {
+  const all = counts.map(([word, count]) => count + " " + word).join(", ");
+  const programs = reports.length === 1 ? "1 program" : reports.length + " programs";
+  shown.textContent = programs + ": " + all + (found === null ? "" : "; " + found + " with what is searched for");
+};
+let wanted = "";
+function filterInside(card) {
+  for (const finding of card.querySelectorAll(".finding")) finding.hidden = Boolean(wanted) && !finding.dataset.text.includes(wanted) && !card.dataset.name.includes(wanted);
+  for (const place of card.querySelectorAll(".place")) place.hidden = !place.querySelector(".finding:not([hidden])");
+}
+cards.forEach((card, index) => { card.dataset.name = sorted[index].name.toLowerCase(); });
+search.addEventListener("input", () => {
+  wanted = search.value.trim().toLowerCase();
+  let found = 0;
+  for (const card of cards) {
+    card.hidden = Boolean(wanted) && !card.dataset.text.includes(wanted);
+    if (!card.hidden) { found += 1; filterInside(card); }
+  }
+  say(wanted ? found : null);
+});
+theme.addEventListener("click", () => {
+  const root = document.documentElement;
+  const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  root.dataset.theme = dark ? "light" : "dark";
+});
+document.addEventListener("keydown", (event) => {
+  if (event.target === search) {
+    if (event.key === "Escape") { search.value = ""; search.dispatchEvent(new Event("input")); search.blur(); }
+    return;
+  }
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key === "/") { event.preventDefault(); search.focus(); }
+  const step = { j: 1, k: -1 }[event.key];
+  if (!step) return;
+  const all = [...document.querySelectorAll(".program:not([hidden]) > summary, .program[open]:not([hidden]) .finding:not([hidden]) > summary")];
+  const at = all.indexOf(document.activeElement);
+  const next = all[at < 0 ? 0 : Math.min(Math.max(at + step, 0), all.length - 1)];
+  if (next) next.focus();
+});
+const keys = "Keys: / searches, j and k go from finding to finding, Enter opens.";
+document.getElementById("page").append(
+  make("header", {}, make("h1", {}, "DagSan"), search, theme), shown, programs, make("p", { class: "legend" }, keys));
+say(null);

@@ -13,6 +13,7 @@ mod examples;
 mod explain;
 mod findings;
 mod harness;
+mod interrupt;
 mod pass;
 mod points;
 mod reports;

@@ -228,7 +228,7 @@ impl Build {
             let parts = parts(files.len());
             let shown = match &session.output {
                 Some(path) => ReportFile { format, path: path.clone() }.write(&parts),
-                None => runner::put(status::stdout("never"), &format.whole(&parts)),
+                None => runner::put(status::stdout("never"), format.whole(&parts)),
             };
             failures.extend(shown.err());
         }

@@ -14,6 +14,7 @@ mod explain;
 mod findings;
 mod harness;
 mod interrupt;
+mod nextest;
 mod pass;
 mod points;
 mod reports;

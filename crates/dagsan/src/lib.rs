@@ -40,7 +40,7 @@ pub fn dagsan() -> ExitCode {
         Action::Report(arguments) => native::report(&arguments),
         Action::Explain(arguments) => native::explain(&arguments),
         Action::Completions(arguments) => {
-            native::put(std::io::stdout(), &manual::completions(&arguments)).map(|()| Code::Clean.number())
+            native::put(std::io::stdout(), manual::completions(&arguments)).map(|()| Code::Clean.number())
         }
         Action::Man(arguments) => manual::man(&arguments).map(|()| Code::Clean.number()),
     })

@@ -4,6 +4,7 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::ErrorKind;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -20,7 +21,7 @@ use crate::native::rayon;
 use crate::native::runtime::{self, Hooks};
 use crate::native::session::{Action, Runtime, Session, VARIABLE};
 use crate::native::told::{self, Told};
-use crate::native::{RUNNER, doctor, findings, runner, status, wrapper};
+use crate::native::{RUNNER, doctor, findings, interrupt, runner, status, wrapper};
 use crate::reports::{self, ReportFile};
 
 /// The directory in the target directory.
@@ -153,13 +154,20 @@ impl Build {
         command.args(arguments);
         let executable = env::current_exe().context("cannot tell where cargo-dagsan is")?;
         command.env("RUSTC_WRAPPER", executable).env(VARIABLE, session.to_variable()?);
+        interrupt::listen()?;
         let status = command.status().context("cannot start cargo")?;
+        told::settle(&session);
         let told = told::all(&session)?;
         self.write_reports(&session, &told)?;
         self.accepted(&accepting, action, &told)?;
         // After a failed test cargo ends with a code of its own.
         let raced = told.contains(&Told::Code(Code::Race.number()));
-        Ok(if raced { Code::Race.number() } else { program_code(status) })
+        Ok(match raced {
+            true => Code::Race.number(),
+            // cargo is ended by the signal, perhaps before we have noted it.
+            false if interrupt::pressed() || status.signal() == Some(libc::SIGINT) => interrupt::CODE,
+            false => program_code(status),
+        })
     }
 
     /// What decides which races count, from the directory of the package.
@@ -220,7 +228,7 @@ impl Build {
             let parts = parts(files.len());
             let shown = match &session.output {
                 Some(path) => ReportFile { format, path: path.clone() }.write(&parts),
-                None => runner::put(status::stdout("never"), &format.whole(&parts)),
+                None => runner::put(status::stdout("never"), format.whole(&parts)),
             };
             failures.extend(shown.err());
         }

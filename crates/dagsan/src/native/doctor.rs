@@ -84,7 +84,10 @@ pub fn run(pass: &Pass, directory: &Path, color: &str) -> Result<u8> {
     say("Hooks", &format!("{who}; {seen}"));
     match address_space(&read("/proc/self/limits"), &read("/proc/sys/vm/overcommit_memory")) {
         None => {
-            say("Memory", "there is room for the runtime's tables, which reserve 64 TiB and use little of it")
+            say(
+                "Memory",
+                "there is room for the runtime's tables, which reserve 64 TiB and use little of it",
+            );
         }
         Some(trouble) => status::warning(color, &trouble),
     }

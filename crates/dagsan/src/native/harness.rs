@@ -7,6 +7,7 @@
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
+use std::io::Read;
 use std::num::NonZero;
 use std::path::Path;
 use std::process::{Output, Stdio};
@@ -24,7 +25,7 @@ use crate::exit::Code;
 use crate::native::outcome::Outcome;
 use crate::native::second::First;
 use crate::native::session::{Action, Session};
-use crate::native::{findings, runner, status, told};
+use crate::native::{findings, interrupt, runner, status, told};
 
 /// The exit code of libtest when a test fails.
 const FAILED: u8 = 101;
@@ -153,11 +154,23 @@ struct Harness<'a> {
 impl Harness<'_> {
     /// Starts the binary, and waits for it. Its findings are in the file.
     fn start(&self, arguments: &[&str], file: &Path) -> Result<Output> {
-        runner::command(self.session, self.executable, file)
-            .args(arguments)
-            .stdin(Stdio::null())
-            .output()
-            .with_context(|| format!("cannot start {}", self.executable.display()))
+        let mut command = runner::command(self.session, self.executable, file);
+        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let cannot = || format!("cannot start {}", self.executable.display());
+        let mut child = interrupt::spawn(&mut command).with_context(cannot)?;
+        // What is printed must be read while the program runs, and its end be seen before it is waited for.
+        let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+        let streams = (child.stdout.take(), child.stderr.take());
+        thread::scope(|scope| {
+            let errors =
+                scope.spawn(|| streams.1.map_or(Ok(0), |mut stream| stream.read_to_end(&mut stderr)));
+            let printed = streams.0.map_or(Ok(0), |mut stream| stream.read_to_end(&mut stdout));
+            let errors = errors.join().unwrap_or_else(|_| Err(std::io::Error::other("a thread panicked")));
+            printed.and(errors)
+        })
+        .with_context(cannot)?;
+        interrupt::until_end(&child).with_context(cannot)?;
+        Ok(Output { status: child.wait().with_context(cannot)?, stdout, stderr })
     }
 
     /// The names of the chosen tests.
@@ -223,7 +236,7 @@ impl Harness<'_> {
                         Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| Some((at, names.get(at)?)))
                     {
                         // Nobody listens any more after an error: there is nothing left to do.
-                        if sender.send((at, self.run_one(name))).is_err() {
+                        if sender.send((at, self.run_one(name))).is_err() || interrupt::pressed() {
                             break;
                         }
                     }
@@ -238,6 +251,16 @@ impl Harness<'_> {
                     told.test(&names[done], ran)?;
                     done += 1;
                 }
+            }
+            // After Ctrl-C, those that ended before others that come first in the list.
+            for (at, ran) in early.into_iter().enumerate().filter_map(|(at, ran)| Some((at, ran?))) {
+                told.test(&names[at], ran)?;
+                done += 1;
+            }
+            match names.len() - done {
+                0 => {}
+                1 => told.say("interrupted: 1 test was not run\n")?,
+                left => told.say(&format!("interrupted: {left} tests were not run\n"))?,
             }
             Ok::<(), anyhow::Error>(())
         })?;

@@ -24,6 +24,7 @@ mod doctor;
 mod findings;
 mod harness;
 mod input;
+mod interrupt;
 mod outcome;
 mod pass;
 mod rayon;

@@ -13,7 +13,7 @@ use dagsan_report::{Report, Verdict, text};
 
 use crate::accept::{Accepting, Met};
 use crate::exit::{self, Code};
-use crate::native::{findings, second};
+use crate::native::{findings, interrupt, second};
 
 /// A run that is over.
 #[derive(Debug)]
@@ -54,6 +54,18 @@ impl Outcome {
         let program = program_code(status);
         let code = exit::of_native(&report, program);
         Ok(Outcome { code, program, report: Ok(report), another_way: None })
+    }
+
+    /// Says that the program was ended after Ctrl-C.
+    pub fn interrupted(&mut self) {
+        if let Ok(report) = &mut self.report {
+            let until = "interrupted: the program was ended, and this is what was found until then";
+            report.notes.push(until.to_owned());
+        }
+        if self.code != Code::Race.number() {
+            self.code = interrupt::CODE;
+            self.program = interrupt::CODE;
+        }
     }
 
     /// Puts accepted races apart, and says what was met.

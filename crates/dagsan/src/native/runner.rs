@@ -16,12 +16,14 @@ use crate::native::outcome::{Outcome, program_code};
 use crate::native::second::First;
 use crate::native::session::{Action, Session};
 use crate::native::told::{self, Told};
-use crate::native::{findings, harness, status, wrapper};
+use crate::native::{findings, harness, interrupt, status, wrapper};
 
 /// Runs a program and its arguments.
 pub fn run(session: &Session, program: &[OsString]) -> Result<u8> {
     let (executable, arguments) = program.split_first().context("there is no program to run")?;
     let path = std::path::absolute(executable).context("cannot tell the current directory")?;
+    told::tell(session, &Told::Started)?;
+    interrupt::listen()?;
     let is_libtest = wrapper::libtest_mark(&path).exists();
     let code = if findings::Options::from_environment().help {
         run_without_findings(session, executable, arguments)?
@@ -33,7 +35,7 @@ pub fn run(session: &Session, program: &[OsString]) -> Result<u8> {
         run_without_findings(session, executable, arguments)?
     } else if session.action == Action::Nextest && arguments.iter().any(|argument| argument == "--list") {
         // Which tests there are is no run of them.
-        return run_without_findings(session, executable, arguments);
+        run_without_findings(session, executable, arguments)?
     } else if matches!(session.action, Action::Test | Action::Nextest) && is_libtest {
         harness::run(session, executable, arguments)?
     } else {
@@ -53,8 +55,10 @@ pub fn run_whole(session: &Session, executable: &OsStr, arguments: &[OsString]) 
     let cannot = || format!("cannot start {}", executable.display());
     let started = Instant::now();
     let mut command = command(session, executable, &file);
-    let mut child = command.args(arguments).stdin(input.first()).spawn().with_context(cannot)?;
+    command.args(arguments).stdin(input.first());
+    let mut child = interrupt::spawn(&mut command).with_context(cannot)?;
     input.flow(child.stdin.take())?;
+    interrupt::until_end(&child).with_context(cannot)?;
     let status = child.wait().with_context(cannot)?;
     let first = First { session, executable, status, file: &file, took: started.elapsed() };
     let mut outcome = first.outcome(|command| _ = command.args(arguments).stdin(input.second()))?;

@@ -22,7 +22,7 @@ use dagsan_report::{Report, Verdict};
 use crate::native::findings::{self, OPTIONS};
 use crate::native::outcome::{Outcome, describe, shown};
 use crate::native::session::Session;
-use crate::native::{runner, status};
+use crate::native::{interrupt, runner, status};
 
 /// A first run that takes longer is worth a word about the second.
 const LONG: Duration = Duration::from_secs(2);
@@ -42,6 +42,10 @@ impl First<'_> {
     /// `prepare` gives arguments and input.
     pub fn outcome(&self, prepare: impl FnOnce(&mut Command)) -> Result<Outcome> {
         let mut outcome = Outcome::read(self.status, self.file)?;
+        if interrupt::pressed() {
+            outcome.interrupted();
+            return Ok(outcome);
+        }
         let Ok(report) = &mut outcome.report else { return Ok(outcome) };
         if report.verdict() != Verdict::Race || !findings::Options::from_environment().second_run {
             return Ok(outcome);
@@ -77,10 +81,13 @@ impl First<'_> {
             }
             Ended::Never => {
                 findings::remove(&again)?;
-                report.notes.push(format!(
-                    "the second run, for exact places, did not come to its end in {} seconds; {OPTIONS}=sites=exact has them in one run",
-                    limit(self.took).as_secs()
-                ));
+                report.notes.push(match interrupt::pressed() {
+                    true => "the second run, for exact places, was interrupted".to_owned(),
+                    false => format!(
+                        "the second run, for exact places, did not come to its end in {} seconds; {OPTIONS}=sites=exact has them in one run",
+                        limit(self.took).as_secs()
+                    ),
+                });
             }
         }
         Ok(outcome)
@@ -115,7 +122,7 @@ fn wait(command: &mut Command, limit: Duration) -> Result<Ended> {
         if let Some(ended) = child.try_wait().with_context(|| name.clone())? {
             return Ok(Ended::Itself(ended));
         }
-        if started.elapsed() > limit {
+        if started.elapsed() > limit || interrupt::pressed() {
             child.kill().and_then(|()| child.wait()).with_context(|| name.clone())?;
             return Ok(Ended::Never);
         }

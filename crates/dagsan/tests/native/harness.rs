@@ -77,6 +77,9 @@ fn json_goes_to_standard_output_and_the_rest_elsewhere() {
 fn other_test_binaries_run_after_a_race_if_they_are_asked_for() {
     let _runtime = &*POINTS;
     let package = package("no-fail-fast", "fn main() {}\n#[test] fn fails() { panic!() }\n");
+    // Test binaries of one name would take each other's place in the target directory.
+    let manifest = "[package]\nname = \"no-fail-fast\"\nedition = \"2024\"\n\n[workspace]\n";
+    std::fs::write(package.file("Cargo.toml"), manifest).unwrap();
     std::fs::create_dir_all(package.file("tests")).unwrap();
     std::fs::write(package.file("tests/other.rs"), "#[test] fn one() {}\n#[test] fn two() {}\n").unwrap();
     let ran = run(&mut cargo_dagsan(&package.0, &["test", "--jobs", "1"]));

@@ -13,6 +13,8 @@ mod examples;
 mod explain;
 mod findings;
 mod harness;
+mod interrupt;
+mod nextest;
 mod pass;
 mod points;
 mod reports;

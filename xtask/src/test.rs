@@ -184,10 +184,13 @@ fn require_packages(_root: &Path) -> Result<()> {
     };
     for package in PACKAGES.into_iter().filter(is_missing) {
         println!("{package} is missing; installing it");
-        let mut install = Command::new("apt-get");
-        let installed = install.args(["install", "--yes", "--no-install-recommends", package]).status();
+        let install = ["install", "--yes", "--no-install-recommends", package];
+        let apt_get = |arguments: &[&str]| {
+            Command::new("apt-get").args(arguments).status().is_ok_and(|status| status.success())
+        };
+        // Lists of packages may be missing, or name versions that are gone.
         ensure!(
-            installed.is_ok_and(|status| status.success()),
+            apt_get(&install) || (apt_get(&["update"]) && apt_get(&install)),
             "cannot install {package}; install it by hand, then run `cargo xtask test` again"
         );
     }

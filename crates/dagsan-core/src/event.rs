@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `Spawn` | parent's strand → child's first strand |
 //! | `FinishEnd` | last strand of every task started in the scope → next strand |
-//! | `Sync` | last strand of every task that this procedure instance spawned → next strand |
+//! | `Sync` | last strand of every task that this procedure instance spawned, or started as a child → next strand |
 //! | `FutureGet` | last strand of the future → next strand |
 //! | `PromiseGet` | strand that set the promise → next strand |
 //! | `Await`, `Ewait` | last strand of every, or of the named, task of the region → next strand |
@@ -29,6 +29,9 @@ pub enum TaskKind {
     Spawn,
     /// A future: any `get` joins it.
     Future,
+    /// OpenMP's `task`: the next sync of the same procedure instance joins it, as a spawn, and any `get`, as a future. The task that has
+    /// started it may end before that: then the finish around joins it.
+    Child,
     /// Posted to a region: `await` and `ewait` on the region join it.
     Post(RegionId),
     /// Nobody joins it but the end of the program: it outlives every finish that it is started in.
@@ -47,7 +50,7 @@ pub enum Event {
         /// Who will join it.
         kind: TaskKind,
     },
-    /// The task ends. All its scopes are closed and all its spawns synced.
+    /// The task ends. All its scopes are closed and all its spawns synced; its children may be left.
     TaskEnd {
         /// The ending task.
         task: TaskId,
@@ -230,6 +233,7 @@ impl Event {
             Spawn { kind: TaskKind::Async, .. } | FinishBegin { .. } => Some(Construct::AsyncFinish),
             Spawn { kind: TaskKind::Spawn, .. } | Sync { .. } => Some(Construct::SpawnSync),
             Spawn { kind: TaskKind::Future, .. } | FutureGet { .. } => Some(Construct::StructuredFuture),
+            Spawn { kind: TaskKind::Child, .. } => Some(Construct::Child),
             Spawn { kind: TaskKind::Post(_), .. } | Await { .. } | Ewait { .. } => Some(Construct::Region),
             Spawn { kind: TaskKind::Detached, .. } => Some(Construct::Detached),
             PromiseSet { .. } | PromiseGet { .. } => Some(Construct::Promise),
@@ -260,6 +264,8 @@ pub enum Construct {
     StructuredFuture,
     /// Futures without that restriction.
     GeneralFuture,
+    /// Tasks that a sync of their parent joins, and that may outlive it.
+    Child,
     /// Promises.
     Promise,
     /// Isolated sections.
@@ -282,6 +288,7 @@ impl Construct {
             Construct::SpawnSync => "spawn/sync",
             Construct::StructuredFuture => "structured futures",
             Construct::GeneralFuture => "general futures",
+            Construct::Child => "tasks that may outlive their parent",
             Construct::Promise => "promises",
             Construct::Isolated => "isolated sections",
             Construct::Region => "regions",

@@ -38,7 +38,7 @@ pub use ids::{LockId, PromiseId, RegionId, ScopeId, SiteId, StrandId, SyncId, Ta
 pub use locks::{Held, LockMode};
 pub use race::{Access, Allocator, Meeting, Race, RaceLog};
 pub use recording::Recording;
-pub use step::{Phase, Step};
+pub use step::{Outlived, Phase, Step};
 pub use stream::{Consumer, Dropped, Strand, Stream};
 pub use table::Table;
 

@@ -38,7 +38,7 @@ impl StandIns {
         match step.event {
             Spawn { kind: TaskKind::Async, .. } => self.asyncs = true,
             Spawn { kind: TaskKind::Spawn, .. } => self.spawns = true,
-            Spawn { kind: TaskKind::Future | TaskKind::Post(_), .. } => {
+            Spawn { kind: TaskKind::Future | TaskKind::Child | TaskKind::Post(_), .. } => {
                 (self.asyncs, self.futures) = (true, true);
             }
             TaskEnd { .. } if self.futures => self.exits += 1,

@@ -22,6 +22,8 @@ pub struct Step<'a> {
     pub joined: &'a [TaskId],
     /// Those of `joined` that no closed scope accounts for: the non-tree joins.
     pub cross: &'a [TaskId],
+    /// For `TaskEnd`: what the task has started and leaves to others.
+    pub outlived: Option<Outlived<'a>>,
     /// For `PromiseGet`: the set precedes everything since the last quiescent point.
     pub implied: bool,
     /// Whether the program is quiescent after the event.
@@ -30,6 +32,15 @@ pub struct Step<'a> {
     pub open_scopes: &'a [ScopeId],
     /// Has every event so far come in the serial depth-first order?
     pub depth_first: bool,
+}
+
+/// Children that were not joined when their parent ended.
+#[derive(Debug, Clone, Copy)]
+pub struct Outlived<'a> {
+    /// The children.
+    pub tasks: &'a [TaskId],
+    /// The finish that joins them.
+    pub finish: ScopeId,
 }
 
 /// How much of the program's past is parallel to its present.

@@ -10,7 +10,7 @@
 //!
 //! ```text
 //!   finish     joins every task started while it is open, by its task or by tasks inside it
-//!   block      a *sync block*: opened by the first spawn after a sync, closed by the next sync of the
+//!   block      a *sync block*: opened by the first spawn, or child, after a sync, closed by the next sync of the
 //!              same procedure instance; joins the tasks spawned in it, and nothing else
 //!   frame      a procedure instance: bounds what a sync can see
 //!   isolated   an isolated section
@@ -23,6 +23,9 @@
 //! finish opened after it. Such a sync is reported as [`Step::cross`] joins, one per task, the way a
 //! get is: engines built on the series-parallel skeleton treat them as non-tree joins.
 //!
+//! A *child* is in the sync block of its parent, too, and may outlive it: when the parent ends, the finish around takes over what is
+//! left of the block. The parent's own sync block is then one that something passes by.
+//!
 //! A *detached* task outlives the finishes that it is started in; only the implicit one around the program joins it. It
 //! has no place inside of any scope of the skeleton, and passes none by: its start is the non-tree edge.
 //!
@@ -33,6 +36,7 @@
 //! that nobody has joined. If only the main task is left, each of the others was joined by a task
 //! that itself was joined later, and the last of these joins was made by the main task.
 
+mod children;
 mod handles;
 mod locking;
 
@@ -41,7 +45,7 @@ use crate::event::{Event, TaskKind};
 use crate::held::{HeldLocks, SectionId};
 use crate::ids::{RegionId, ScopeId, StrandId, TaskId, check_dense};
 use crate::promises::Promises;
-use crate::step::{Phase, Step};
+use crate::step::{Outlived, Phase, Step};
 use crate::tasks::Tasks;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,6 +97,8 @@ struct Task {
     joined: bool,
     /// May others than the scope that joins it ask for it?
     is_future: bool,
+    /// Is it a child in a sync block?
+    is_child: bool,
     escapes: bool,
     /// The number of its running strand, once it has one.
     strand: Option<StrandId>,
@@ -109,6 +115,7 @@ impl Task {
             ended: false,
             joined: false,
             is_future,
+            is_child: false,
             escapes: false,
             strand: None,
             locks: HeldLocks::default(),
@@ -149,6 +156,7 @@ pub struct Structure {
     drained: Vec<ScopeId>,
     joined: Vec<TaskId>,
     cross: Vec<TaskId>,
+    outlived: Vec<TaskId>,
     open_scopes: Vec<ScopeId>,
 }
 
@@ -193,6 +201,7 @@ impl Structure {
             drained: Vec::new(),
             joined: Vec::new(),
             cross: Vec::new(),
+            outlived: Vec::new(),
             open_scopes: Vec::new(),
         }
     }
@@ -261,9 +270,10 @@ impl Structure {
         self.open_scopes.clear();
         let was_quiescent = self.quiescent();
         let (mut scope, mut opened, mut closed, mut implied) = (ROOT, None, None, false);
+        let mut left = None;
         match event {
             Event::Spawn { child, kind, .. } => (scope, opened) = self.spawn(by, child, kind)?,
-            Event::TaskEnd { .. } => scope = self.task_end(by)?,
+            Event::TaskEnd { .. } => (scope, left) = self.task_end(by)?,
             Event::FinishBegin { .. } => opened = Some(self.push(by, ScopeKind::Finish)),
             Event::FinishEnd { .. } => closed = Some(self.finish_end(by)?),
             Event::FrameBegin { .. } => _ = self.push(by, ScopeKind::Frame),
@@ -307,6 +317,7 @@ impl Structure {
             drained: &self.drained,
             joined: &self.joined,
             cross: &self.cross,
+            outlived: left.map(|finish| Outlived { tasks: &self.outlived, finish }),
             implied,
             phase,
             open_scopes: &self.open_scopes,
@@ -358,14 +369,6 @@ impl Structure {
         Ok(id)
     }
 
-    /// Something was started that the innermost scope of `task` may not join.
-    fn mark_escaping(&mut self, task: TaskId) {
-        match self.tasks[task].top {
-            Some(top) => self.scopes[top.index()].escapes = true,
-            None => self.tasks[task].escapes = true,
-        }
-    }
-
     fn top_block(&self, task: TaskId) -> Option<ScopeId> {
         self.tasks[task].top.filter(|id| self.scopes[id.index()].kind == ScopeKind::Block)
     }
@@ -394,6 +397,7 @@ impl Structure {
         self.drained.push(id);
         for &task in &tasks {
             self.join(task, tree);
+            self.leaves_block(task);
         }
         // Give the allocation back to the scope, which will be used again.
         self.scopes[id.index()].tasks = tasks;
@@ -424,7 +428,7 @@ impl Structure {
         check_dense("task", self.tasks.next() as usize, child.0)?;
         let mut opened = None;
         let scope = match kind {
-            TaskKind::Spawn => match self.top_block(by) {
+            TaskKind::Spawn | TaskKind::Child => match self.top_block(by) {
                 Some(block) => block,
                 None => *opened.insert(self.push(by, ScopeKind::Block)),
             },
@@ -443,12 +447,15 @@ impl Structure {
         self.scopes[scope.index()].tasks.push(child);
         self.scopes[scope.index()].running += 1;
         if self.tasks.wants_collection(self.recent) {
-            self.tasks.retain(|task| !task.joined || task.is_future);
+            // A child that somebody has got is still its parent's to join.
+            self.tasks.retain(|task| !task.joined || task.is_future || task.is_child);
         }
-        let is_future = matches!(kind, TaskKind::Future | TaskKind::Post(_));
-        let locks = self.locks_of_child(by, kind, scope);
-        self.tasks.push(Task { locks, ..Task::new(by, scope, finish, is_future) });
-        if kind == TaskKind::Future {
+        let is_child = kind == TaskKind::Child;
+        let is_future = is_child || matches!(kind, TaskKind::Future | TaskKind::Post(_));
+        // Nothing but the finish is sure to join a child.
+        let locks = self.locks_of_child(by, kind, if is_child { finish } else { scope });
+        self.tasks.push(Task { locks, is_child, ..Task::new(by, scope, finish, is_future) });
+        if is_child || kind == TaskKind::Future {
             self.futures.resize(child.index() / 64 + 1, 0);
             self.futures[child.index() / 64] |= 1 << (child.index() % 64);
         }
@@ -463,7 +470,9 @@ impl Structure {
         task.top.map_or(task.finish, |top| self.scopes[top.index()].finish)
     }
 
-    fn task_end(&mut self, by: TaskId) -> Result<ScopeId, Error> {
+    /// The scope that joins it, and the finish that has the children which it leaves, if there are any.
+    fn task_end(&mut self, by: TaskId) -> Result<(ScopeId, Option<ScopeId>), Error> {
+        let left = self.leave_children(by);
         self.close_empty_block(by, "its body")?;
         if let Some(top) = self.tasks[by].top {
             let open = self.scopes[top.index()].kind.describe();
@@ -475,7 +484,7 @@ impl Structure {
         let scope = &mut self.scopes[task.scope.index()];
         scope.running -= 1;
         scope.escapes |= task.escapes;
-        Ok(task.scope)
+        Ok((task.scope, left))
     }
 
     fn finish_end(&mut self, by: TaskId) -> Result<ScopeId, Error> {

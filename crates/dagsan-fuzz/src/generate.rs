@@ -239,6 +239,7 @@ impl Simulation<'_> {
             Op::Future => self.create(task, Stmt::Future(self.futures.len() as u32, Vec::new())),
             Op::Post => self.post(task),
             Op::Detached => self.create(task, Stmt::Detached(Vec::new())),
+            Op::Child => self.create(task, Stmt::Child(self.futures.len() as u32, Vec::new())),
             Op::Finish => {
                 self.finishes.push(Finish::default());
                 let kind = Kind::Finish(self.finishes.len() - 1);
@@ -381,7 +382,10 @@ impl Simulation<'_> {
         let handles = self.give_handles(parent);
         match stmt {
             Stmt::Spawn(_) => self.procedure(parent).unsynced.push(child),
-            Stmt::Future(name, _) => {
+            Stmt::Future(name, _) | Stmt::Child(name, _) => {
+                if matches!(stmt, Stmt::Child(..)) {
+                    self.procedure(parent).unsynced.push(child);
+                }
                 self.futures.push(child);
                 self.procedure(parent).handles.push(name);
             }

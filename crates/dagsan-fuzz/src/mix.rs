@@ -32,13 +32,14 @@ pub(crate) enum Op {
     Acquire,
     Atomic,
     Detached,
+    Child,
     /// End the innermost block.
     Close,
 }
 
 impl Op {
     pub(crate) fn creates_task(self) -> bool {
-        matches!(self, Op::Async | Op::Spawn | Op::Future | Op::Post | Op::Detached)
+        matches!(self, Op::Async | Op::Spawn | Op::Future | Op::Post | Op::Detached | Op::Child)
     }
 
     pub(crate) fn is_block(self) -> bool {
@@ -111,10 +112,11 @@ impl Mix {
             Construct::Lock => &[Op::Lock, Op::Unlock, Op::Atomic],
             Construct::Atomic => &[Op::Release, Op::Acquire, Op::Atomic],
             Construct::Detached => &[Op::Detached],
+            Construct::Child => &[Op::Child, Op::Sync, Op::GetFuture],
         };
         for &op in ops {
             let liking = match op {
-                Op::Async | Op::Spawn | Op::Future | Op::Post | Op::Detached => eager * rng.u32(1..=6),
+                op if op.creates_task() => eager * rng.u32(1..=6),
                 Op::GetFuture | Op::Get | Op::Set => chatty * rng.u32(1..=5),
                 _ => rng.u32(1..=3),
             };
@@ -153,6 +155,7 @@ fn creator(construct: Construct) -> Option<Op> {
         Construct::StructuredFuture | Construct::GeneralFuture => Some(Op::Future),
         Construct::Region => Some(Op::Post),
         Construct::Detached => Some(Op::Detached),
+        Construct::Child => Some(Op::Child),
         Construct::Promise | Construct::Isolated | Construct::Lock | Construct::Atomic => None,
     }
 }

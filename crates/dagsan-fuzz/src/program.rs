@@ -63,6 +63,8 @@ pub enum Stmt {
     Call(Vec<Stmt>),
     /// A task with a name. If several have the same, the name means the first one created.
     Future(u32, Vec<Stmt>),
+    /// A task with a name, as a future, that the next sync of the procedure instance joins, if its parent does not end before.
+    Child(u32, Vec<Stmt>),
     /// Joins the future of that name; waits until it has been created and has ended.
     GetFuture(u32),
     /// Sets the promise; does nothing if it is set.
@@ -127,7 +129,7 @@ impl Stmt {
         use Stmt::*;
         match self {
             Async(body) | Finish(body) | Spawn(body) | Call(body) | Isolated(body) => Some(body),
-            Future(_, body) | Post(_, body) | Detached(body) => Some(body),
+            Future(_, body) | Child(_, body) | Post(_, body) | Detached(body) => Some(body),
             Read { .. } | Write { .. } | Free { .. } | Atomic { .. } => None,
             Sync | GetFuture(_) | Set(_) | Get(_) | Await(_) | Ewait(_) => None,
             Lock(..) | Unlock(_) | Release(..) | Acquire(_) => None,
@@ -139,7 +141,7 @@ impl Stmt {
         use Stmt::*;
         match self {
             Async(body) | Finish(body) | Spawn(body) | Call(body) | Isolated(body) => Some(body),
-            Future(_, body) | Post(_, body) | Detached(body) => Some(body),
+            Future(_, body) | Child(_, body) | Post(_, body) | Detached(body) => Some(body),
             Read { .. } | Write { .. } | Free { .. } | Atomic { .. } => None,
             Sync | GetFuture(_) | Set(_) | Get(_) | Await(_) | Ewait(_) => None,
             Lock(..) | Unlock(_) | Release(..) | Acquire(_) => None,
@@ -180,7 +182,7 @@ impl Stmt {
     /// Does the statement create a task?
     pub fn creates_task(&self) -> bool {
         use Stmt::*;
-        matches!(self, Async(_) | Spawn(_) | Future(..) | Post(..) | Detached(_))
+        matches!(self, Async(_) | Spawn(_) | Future(..) | Child(..) | Post(..) | Detached(_))
     }
 }
 
@@ -279,11 +281,13 @@ pub enum Class {
     Native,
     /// What the task language has, and tasks that nobody joins.
     Detached,
+    /// Futures, atomics, and tasks that a sync of their parent joins and that may outlive it.
+    Children,
 }
 
 impl Class {
     /// Every class.
-    pub const ALL: [Class; 11] = [
+    pub const ALL: [Class; 12] = [
         Class::Sp,
         Class::SpawnSync,
         Class::StructuredFutures,
@@ -295,6 +299,7 @@ impl Class {
         Class::Atomics,
         Class::Native,
         Class::Detached,
+        Class::Children,
     ];
 
     /// The name on the command line.
@@ -311,6 +316,7 @@ impl Class {
             Class::Atomics => "atomics",
             Class::Native => "native",
             Class::Detached => "detached",
+            Class::Children => "children",
         }
     }
 
@@ -352,6 +358,7 @@ impl Class {
                 Region,
                 Detached,
             ],
+            Class::Children => &[AsyncFinish, SpawnSync, StructuredFuture, GeneralFuture, Atomic, Child],
         }
     }
 }

@@ -144,6 +144,8 @@ struct Task<'p> {
     region: Option<u32>,
     /// The names of the locks it holds.
     locks: BTreeMap<u32, LockMode>,
+    /// May its parent end without a sync?
+    may_outlive: bool,
     ended: bool,
 }
 
@@ -151,7 +153,7 @@ impl<'p> Task<'p> {
     fn new(body: &'p [Stmt], finish: usize) -> Task<'p> {
         let frame = Frame { body, next: 0, kind: Kind::Task, finish, procedure: 1 };
         let (unsynced, locks) = (Vec::new(), BTreeMap::new());
-        Task { frames: vec![frame], finish, unsynced, region: None, locks, ended: false }
+        Task { frames: vec![frame], finish, unsynced, region: None, locks, may_outlive: false, ended: false }
     }
 }
 
@@ -365,8 +367,15 @@ impl<'p, C: Consumer> Runner<'p, '_, C> {
                 let parent = &mut self.tasks[task.index()];
                 parent.unsynced.push((child, parent.frames.len()));
             }
-            Stmt::Future(name, ref body) => {
-                let child = self.start(task, TaskKind::Future, body)?;
+            Stmt::Future(name, ref body) | Stmt::Child(name, ref body) => {
+                let is_child = matches!(stmt, Stmt::Child(..));
+                let kind = if is_child { TaskKind::Child } else { TaskKind::Future };
+                let child = self.start(task, kind, body)?;
+                if is_child {
+                    let parent = &mut self.tasks[task.index()];
+                    parent.unsynced.push((child, parent.frames.len()));
+                    self.tasks[child.index()].may_outlive = true;
+                }
                 let first = *self.futures.entry(name).or_insert(child);
                 self.future_is_there(name, child, first == child)?;
             }
@@ -493,7 +502,8 @@ impl<'p, C: Consumer> Runner<'p, '_, C> {
     fn end_of_body(&mut self, task: TaskId, kind: Kind) -> Result<Went, Error> {
         let state = &self.tasks[task.index()];
         let depth = state.frames.len();
-        let spawned_here = state.unsynced.iter().any(|&(_, at)| at >= depth);
+        let must_sync = |child: TaskId| kind != Kind::Task || !self.tasks[child.index()].may_outlive;
+        let spawned_here = state.unsynced.iter().any(|&(child, at)| at >= depth && must_sync(child));
         let wait = match kind {
             Kind::Task | Kind::Call | Kind::Isolated if spawned_here => {
                 if self.spawns_run(task) {

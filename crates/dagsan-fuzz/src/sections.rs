@@ -113,7 +113,8 @@ impl DependentSections {
     fn start(&mut self, step: &Step<'_>, parent: TaskId, child: TaskId, kind: TaskKind) {
         // The end of this joins the child: a finish, or the procedure instance that has spawned it; none if that is the task.
         let opened = match kind {
-            TaskKind::Detached => return,
+            // Which finish is around a child is not known here: its class has no locks.
+            TaskKind::Detached | TaskKind::Child => return,
             TaskKind::Spawn => self.procedures.get(&parent).and_then(|open| open.last()).copied(),
             _ => Some(self.finishes.get(&step.scope).copied().unwrap_or(0)),
         };

@@ -100,6 +100,7 @@ impl fmt::Display for Head<'_> {
             Stmt::Release(name, true) => write!(f, "update s{name}"),
             Stmt::Acquire(name) => write!(f, "load s{name}"),
             Stmt::Detached(_) => f.write_str("detached"),
+            Stmt::Child(name, _) => write!(f, "child f{name}"),
         }
     }
 }
@@ -232,6 +233,7 @@ impl<'t> Parser<'t> {
             "update" => Stmt::Release(self.sync_object()?, true),
             "load" => Stmt::Acquire(self.sync_object()?),
             "detached" => Stmt::Detached(Vec::new()),
+            "child" => Stmt::Child(self.name("f", "a future: `f` and a number")?, Vec::new()),
             _ => return Ok(None),
         }))
     }

@@ -45,6 +45,10 @@ const MEMO: usize = 256;
 /// is sought are pairs of places in the code, and these show again and again.
 const MET: usize = 8;
 
+/// When so many more have been asked about in vain than could be dropped, a list is asked no further: where tasks read the same after they have
+/// released what others acquire, none can be, and each search goes through all that was released since.
+const PATIENCE: u32 = 32;
+
 /// See the module's documentation.
 pub(super) struct Transitions {
     states: States,
@@ -208,9 +212,14 @@ impl Transitions {
     fn without_covered(&mut self, list: List, access: Record, judge: &mut impl Judge) -> List {
         let mut in_bags: Vec<(u32, Record)> = Vec::new();
         let mut kept: Vec<Record> = Vec::new();
+        let mut patience = PATIENCE;
         for earlier in self.lists.iter(list) {
-            if covers(access, earlier, judge) && judge.precedes(earlier.strand()) {
-                continue;
+            if patience > 0 && covers(access, earlier, judge) {
+                if judge.precedes(earlier.strand()) {
+                    patience += 1;
+                    continue;
+                }
+                patience -= 1;
             }
             if let Some(bag) = judge.bag(earlier.strand()) {
                 if in_bags.iter().any(|&(other, later)| other == bag && covers(later, earlier, judge)) {

@@ -227,6 +227,7 @@ const EVERYTHING: &[Construct] = &[
     SpawnSync,
     StructuredFuture,
     GeneralFuture,
+    Child,
     Promise,
     Isolated,
     Region,

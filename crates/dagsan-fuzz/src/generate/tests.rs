@@ -43,6 +43,7 @@ fn describe(stmt: &Stmt) -> (&'static str, Option<Construct>) {
         Stmt::Release(_, true) => ("update", Some(Construct::Atomic)),
         Stmt::Acquire(_) => ("load", Some(Construct::Atomic)),
         Stmt::Detached(_) => ("detached", Some(Construct::Detached)),
+        Stmt::Child(..) => ("child", Some(Construct::Child)),
     }
 }
 
@@ -77,6 +78,7 @@ fn every_construct_of_the_class_comes_and_no_other() {
             Class::Atomics => 21,
             Class::Native => 24,
             Class::Detached => 17,
+            Class::Children => 16,
         };
         assert_eq!(counts.len(), kinds, "{class}: {counts:?}");
         assert!(counts.values().all(|&count| count > 100), "{class}: {counts:?}");

@@ -225,7 +225,7 @@ fn any_body(rng: &mut fastrand::Rng, depth: u32) -> Vec<Stmt> {
     let mut body = Vec::new();
     for _ in 0..rng.u32(0..5) {
         let name = rng.u32(0..3);
-        let kinds = if depth < 5 { 23 } else { 15 };
+        let kinds = if depth < 5 { 24 } else { 15 };
         body.push(match rng.u32(0..kinds) {
             0 => Stmt::read(bytes),
             1 => Stmt::write(bytes),
@@ -249,6 +249,7 @@ fn any_body(rng: &mut fastrand::Rng, depth: u32) -> Vec<Stmt> {
             19 => Stmt::Future(name, any_body(rng, depth + 1)),
             20 => Stmt::Isolated(any_body(rng, depth + 1)),
             21 => Stmt::Detached(any_body(rng, depth + 1)),
+            22 => Stmt::Child(name, any_body(rng, depth + 1)),
             _ => Stmt::Post(name, any_body(rng, depth + 1)),
         });
     }

@@ -256,7 +256,7 @@ impl<'p> Lowering<'p> {
                 Op::AcquireUpdate { word: self.word(*name, syncs) }
             }
             Stmt::Acquire(name) => Op::Load { word: self.word(*name, syncs) },
-            Stmt::Post(..) | Stmt::Await(_) | Stmt::Ewait(_) => return None,
+            Stmt::Child(..) | Stmt::Post(..) | Stmt::Await(_) | Stmt::Ewait(_) => return None,
         })
     }
 

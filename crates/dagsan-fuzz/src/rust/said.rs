@@ -68,7 +68,9 @@ impl Speaker {
                 Stmt::Finish(inner) => said.push(Stmt::Finish(self.body(inner, false))),
                 Stmt::Spawn(inner) => said.push(Stmt::Spawn(self.body(inner, false))),
                 Stmt::Call(inner) => said.push(Stmt::Call(self.body(inner, false))),
-                Stmt::Future(name, inner) => {
+                Stmt::Future(name, inner) | Stmt::Child(name, inner) => {
+                    // Rust has no tasks of this kind.
+                    self.changed += usize::from(matches!(stmt, Stmt::Child(..)));
                     said.push(Stmt::Future(*name, self.body(inner, false)));
                     said.extend(self.handles.map(|first| Stmt::Set(first + name)));
                 }
@@ -199,6 +201,7 @@ impl Said {
                 Stmt::Read { .. } | Stmt::Write { .. } | Stmt::Free { .. } | Stmt::Atomic { .. } => {}
                 Stmt::Post(..) | Stmt::Await(_) | Stmt::Ewait(_) => uses.extend([Construct::Region]),
                 Stmt::Detached(_) => uses.extend([Construct::Detached]),
+                Stmt::Child(..) => uses.extend([Construct::Child]),
             }
         }
         // Handles that go through promises go anywhere.

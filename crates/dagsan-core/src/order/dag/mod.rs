@@ -37,7 +37,7 @@ use super::{Isolation, Order, Strands, Tasks, Visits};
 use crate::error::Error;
 use crate::event::{Event, TaskKind};
 use crate::ids::{PromiseId, ScopeId, StrandId, SyncId, TaskId};
-use crate::step::{Phase, Step};
+use crate::step::{Outlived, Phase, Step};
 use crate::stream::{Dropped, Strand};
 use crate::structure::ROOT;
 use knowledge::{Knowledge, Known, Moment, SetEvent};
@@ -57,11 +57,13 @@ struct Task {
     joined: bool,
     /// For a future: the finish that will join it, whoever has joined it before, unless it is that of the program.
     scope: Option<ScopeId>,
+    /// Is it a child in a sync block, which joins it though somebody has got it before?
+    in_block: bool,
 }
 
 impl Task {
     fn new(at: Position, known: Known, is_future: bool, scope: Option<ScopeId>) -> Task {
-        Task { at, known, learnt: 0, clock: 0, is_future, joined: false, scope }
+        Task { at, known, learnt: 0, clock: 0, is_future, joined: false, scope, in_block: false }
     }
 
     fn set_event(&self, clock: u32) -> SetEvent {
@@ -268,6 +270,8 @@ impl Dag {
         for &task in step.joined {
             if let Some(task) = self.tasks.get_mut(task) {
                 task.joined = true;
+                let by_scope = !matches!(step.event, Event::FutureGet { .. });
+                task.in_block &= !by_scope;
                 if step.closed.is_some() {
                     task.scope = None;
                 }
@@ -277,6 +281,16 @@ impl Dag {
             let Task { at, known, .. } = self.tasks[by];
             let known = self.knowledge.extend(&self.sp, at, known, &mut self.events, &mut self.merged);
             self.learn(by, known);
+        }
+    }
+
+    /// Children whose parent has ended are the finish's.
+    fn leave(&mut self, outlived: &Outlived<'_>) {
+        for &task in outlived.tasks {
+            if let Some(task) = self.tasks.get_mut(task) {
+                task.scope = Some(outlived.finish).filter(|&finish| finish != ROOT);
+                task.in_block = false;
+            }
         }
     }
 
@@ -313,12 +327,19 @@ impl Order for Dag {
             Event::Spawn { kind: TaskKind::Detached, .. } => self.detach(by)?,
             Event::Spawn { kind, .. } => {
                 let (child, rest) = self.sp.fork(self.tasks[by].at)?;
+                let in_block = kind == TaskKind::Child;
                 let is_future = matches!(kind, TaskKind::Future | TaskKind::Post(_));
                 let scope = Some(step.scope).filter(|&scope| is_future && scope != ROOT);
-                self.tasks.push(Task::new(child, self.tasks[by].known, is_future, scope));
+                let task = Task::new(child, self.tasks[by].known, is_future || in_block, scope);
+                self.tasks.push(Task { in_block, ..task });
                 self.tasks[by].at = rest;
             }
-            Event::TaskEnd { .. } => self.tasks[by].clock = self.strands.next(),
+            Event::TaskEnd { .. } => {
+                self.tasks[by].clock = self.strands.next();
+                if let Some(outlived) = &step.outlived {
+                    self.leave(outlived);
+                }
+            }
             Event::PromiseNew { .. } => {}
             Event::PromiseSet { promise, .. } => _ = self.sets.insert(promise, self.set_event(by)),
             Event::IsolatedEnd { .. } => {
@@ -392,7 +413,7 @@ impl Order for Dag {
         self.strands.retain(live);
         let Dag { sp, knowledge, tasks, yard, scopes, sets, isolated, releases, strands, now, .. } = self;
         tasks.retain(|task| {
-            let keep = !task.joined || task.is_future;
+            let keep = !task.joined || task.is_future || task.in_block;
             if let (false, Some(scope)) = (keep, task.scope) {
                 let Scope { end, known } = &mut scopes[scope.index()];
                 if known.last() != Some(&task.known) && !knowledge.settled(sp, task.known, *end) {

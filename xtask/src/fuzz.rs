@@ -7,6 +7,7 @@ mod campaign;
 pub mod language;
 pub mod marks;
 pub mod native;
+pub mod openmp;
 
 use std::time::Instant;
 
@@ -25,7 +26,7 @@ pub struct Args {
     /// Seed of the first program
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Only programs of this class: sp, spawn-sync, structured-futures, futures, promises, isolated, all, locks, atomics, native, detached
+    /// Only programs of this class: sp, spawn-sync, structured-futures, futures, promises, isolated, all, locks, atomics, native, detached, children
     #[arg(long)]
     class: Option<Class>,
     /// Judge only this engine

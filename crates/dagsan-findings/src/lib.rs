@@ -33,6 +33,9 @@ pub struct Findings {
     pub engine: String,
     /// How the program ended.
     pub end: End,
+    /// The exit code that it asked for, if it came to its end: with races it gets another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<i32>,
     /// The races, in the order in which they were found.
     pub races: Vec<Race>,
     /// How many more were found than are kept.
@@ -211,6 +214,12 @@ pub enum TaskKind {
     Detached,
     /// A thread; joined by who waits for its end.
     Thread,
+    /// OpenMP: what a thread of a team does between two barriers.
+    Team,
+    /// OpenMP: an explicit task; joined by `taskwait`, `taskgroup` and barriers.
+    Task,
+    /// OpenMP: what any thread of a team may have got: a `single`, a section, a chunk of a loop.
+    Piece,
 }
 
 /// A place in the source, as the compiler names it.

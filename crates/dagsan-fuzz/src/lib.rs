@@ -11,6 +11,7 @@ mod generate;
 mod judge;
 pub mod marks;
 mod mix;
+pub mod openmp;
 mod orders;
 mod pool;
 mod program;

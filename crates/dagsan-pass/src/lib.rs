@@ -21,6 +21,7 @@
 
 mod addresses;
 mod bytes;
+mod choice;
 mod counts;
 mod cover;
 mod elim;
@@ -95,6 +96,7 @@ pub unsafe extern "C" fn run(
 /// Puts hooks into a function. None if nothing was changed.
 fn instrument(llvm: &'static Llvm, function: Value) -> Option<Emitter> {
     let wanted = Eliminations::wanted().unwrap_or_else(|error| fail(&error.to_string()));
+    choice::undo(llvm, function);
     let found = read::read(llvm, function, wanted.local);
     if found.is_empty() {
         return None;

@@ -146,6 +146,7 @@ interface! {
     is_constant_global = LLVMIsGlobalConstant(global: Value) -> i32;
     alignment = LLVMGetAlignment(value: Value) -> u32;
     ordering = LLVMGetOrdering(access: Value) -> u32;
+    is_volatile = LLVMGetVolatile(access: Value) -> i32;
     comparison = LLVMGetICmpPredicate(compare: Value) -> u32;
     rmw_operation = LLVMGetAtomicRMWBinOp(rmw: Value) -> u32;
     called = LLVMGetCalledValue(call: Value) -> Option<Value>;

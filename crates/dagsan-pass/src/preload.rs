@@ -1,4 +1,4 @@
-//! The library leaves `LD_PRELOAD` once it is in the compiler: what the compiler starts (a linker) has no use for it.
+//! The library leaves `LD_PRELOAD` once it is in the compiler proper: what the compiler starts (a linker) has no use for it.
 //!
 //! Programs in front of the compiler, such as rustup's, pass the variable on; they have no LLVM, which tells them apart.
 
@@ -21,7 +21,7 @@ static START: extern "C" fn() = start;
 
 #[cfg_attr(test, expect(dead_code))]
 extern "C" fn start() {
-    let Some(value) = env::var_os(VARIABLE).filter(|_| llvm::is_here()) else { return };
+    let Some(value) = env::var_os(VARIABLE).filter(|_| llvm::is_here() && !is_driver()) else { return };
     let rest = without_us(&value);
     // SAFETY: the process has one thread while its libraries are initialised.
     unsafe {
@@ -30,6 +30,18 @@ extern "C" fn start() {
             false => env::set_var(VARIABLE, rest),
         }
     }
+}
+
+/// clang starts itself again for each file that it compiles, if there is more to do: then the first argument says so.
+fn is_driver() -> bool {
+    let is_clang = env::current_exe()
+        .is_ok_and(|path| path.file_name().is_some_and(|name| name.as_bytes().starts_with(b"clang")));
+    is_clang && std::fs::read("/proc/self/cmdline").is_ok_and(|line| !compiles(&line))
+}
+
+/// Is this the command line of the compiler proper? Arguments end in zeroes.
+fn compiles(line: &[u8]) -> bool {
+    line.split(|&byte| byte == 0).nth(1) == Some(b"-cc1")
 }
 
 /// What the user has in the list.
@@ -42,6 +54,12 @@ fn without_us(list: &OsStr) -> OsString {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_driver_is_told_from_the_compiler_that_it_starts() {
+        assert!(compiles(b"/usr/bin/clang\0-cc1\0-triple\0"));
+        assert!(!compiles(b"clang-19\0-c\0-cc1\0") && !compiles(b"clang-19\0"));
+    }
 
     #[test]
     fn what_the_user_preloads_stays() {

@@ -32,6 +32,10 @@ pub enum Join {
     Nobody,
     /// Whoever joins the thread.
     Thread,
+    /// OpenMP: by the next barrier of its team.
+    Barrier,
+    /// OpenMP: by `taskwait`, the end of its `taskgroup`, or the next barrier.
+    Taskwait,
 }
 
 /// A task that a report speaks of.

@@ -82,16 +82,20 @@ impl Files {
 }
 
 /// Where the standard library, the task runtime and dependencies are.
-const LIBRARIES: [&str; 8] = [
+const LIBRARIES: [&str; 9] = [
     "/rustc/",
     "/rust/deps/",
     "/rustlib/src/rust/library/",
     "/dagsan-task/src/",
+    OPENMP,
     "/corosensei-",
     "/crates/rayon-core/src/",
     "/registry/src/",
     "/git/checkouts/",
 ];
+
+/// Where the runtime of OpenMP is.
+const OPENMP: &str = "/dagsan-omp/src/";
 
 /// The report on one process.
 pub fn report(findings: &Findings, symbols: &mut Symbols, files: &Files) -> Result<Report, Error> {
@@ -138,6 +142,9 @@ impl Reader<'_> {
                 TaskKind::Scope => ("scope", Join::Scope),
                 TaskKind::Detached => ("spawn", Join::Nobody),
                 TaskKind::Thread => ("thread", Join::Thread),
+                TaskKind::Team => ("parallel", Join::Barrier),
+                TaskKind::Task => ("task", Join::Taskwait),
+                TaskKind::Piece => ("work of a team", Join::Barrier),
             };
             let created = match (ours, task.stack) {
                 (Some(created), _) => Some(self.named(created)),
@@ -287,13 +294,19 @@ impl Reader<'_> {
     /// The frames of a call stack, without those of the detector.
     fn stack(&mut self, number: usize) -> Result<Vec<Frame>, Error> {
         let stack = self.findings.stacks.get(number).ok_or(Error::Stack(number))?;
-        let mut frames = Vec::new();
+        let (mut frames, mut users) = (Vec::new(), 0);
         for &address in &stack.frames {
             for symbol in self.symbols.code(address) {
                 if !is_detector(&symbol) {
+                    let starts_threads = is_in(&symbol, &[OPENMP]) || symbol.function.starts_with("__kmpc_");
                     frames.push(self.frame(symbol));
+                    users = if starts_threads { users } else { frames.len() };
                 }
             }
+        }
+        // Where a thread of a team was started is said elsewhere.
+        if users > 0 {
+            frames.truncate(users);
         }
         Ok(frames)
     }

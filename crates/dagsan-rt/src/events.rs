@@ -138,7 +138,7 @@ pub extern "C" fn __dagsan_spawn(
     if for_good && !turns::is_mine() && !adopt() {
         return Handle::MAIN;
     }
-    let (birth, stack) = (Birth { name, place: Some(place) }, Stack { low, high });
+    let (birth, stack) = (Birth { name, place: Some(place), call: None }, Stack { low, high });
     session::called(frame(), |session| match for_good {
         true => session.spawn_detached(birth, stack),
         false => session.spawn(kind, birth, stack),

@@ -22,7 +22,7 @@ use crate::races::Place;
 use crate::reserve;
 use crate::session::{self, Last, Session};
 use crate::start;
-use crate::state::this_thread;
+use crate::state::{Flag, this_thread};
 use crate::tasks::Handle;
 use crate::threads;
 use crate::turns;
@@ -33,7 +33,7 @@ pub fn prepare() -> std::io::Result<()> {
     reserve::prepare()?;
     // SAFETY: plain calls of the C library; the handlers have the right types.
     unsafe {
-        libc::atexit(at_exit);
+        on_exit(at_exit, std::ptr::null_mut());
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = at_abort as *const () as usize;
         libc::sigaction(libc::SIGABRT, &raw const action, std::ptr::null_mut());
@@ -55,9 +55,14 @@ pub fn say(text: &str) {
     }
 }
 
-extern "C" fn at_exit() {
+unsafe extern "C" {
+    /// glibc's `atexit` for handlers that want to know the exit code.
+    fn on_exit(handler: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
+}
+
+extern "C" fn at_exit(status: c_int, _: *mut c_void) {
     if start::is_this_process()
-        && let Some(code) = finish(End::Exited)
+        && let Some(code) = finish_after(End::Exited, Some(status), |_| {})
     {
         // SAFETY: plain calls. Everything else that runs at exit has run: this was registered first.
         unsafe {
@@ -89,13 +94,13 @@ pub fn out_of_memory() -> ! {
 
 /// The threads of these tasks wait for each other, and nobody else is there: it says so, reports what was found, and ends the program.
 #[cold]
-pub fn deadlock(blocked: Vec<Handle>) -> ! {
+pub fn deadlock(blocked: Vec<(Handle, &'static str)>) -> ! {
     say("dagsan: deadlock: every thread waits for another\n");
-    let code = finish_after(End::Exited, |session| {
-        let tell = |&handle: &Handle| {
+    let code = finish_after(End::Exited, None, |session| {
+        let tell = |&(handle, why): &(Handle, &str)| {
             let task = session.tasks.of_handle(handle).0;
             session.found.mention(task, &session.tasks, None);
-            Blocked { task, place: None, waits_for: "another thread".to_owned() }
+            Blocked { task, place: None, waits_for: why.to_owned() }
         };
         let blocked = blocked.iter().map(tell).collect();
         session.deadlock.get_or_insert(End::Deadlock(blocked));
@@ -103,6 +108,20 @@ pub fn deadlock(blocked: Vec<Handle>) -> ! {
     // SAFETY: a plain call.
     unsafe { libc::_exit(code.unwrap_or(DEADLOCK)) }
 }
+
+/// The program needs what is not there: it says so, reports what was found, and ends the program.
+#[cold]
+pub fn refuse(text: &str) -> ! {
+    say(&format!("dagsan: {text}\n"));
+    let code = finish_after(End::Exited, None, |session| {
+        session.stopped.get_or_insert(End::Refused(text.to_owned()));
+    });
+    // SAFETY: a plain call.
+    unsafe { libc::_exit(code.unwrap_or(REFUSED)) }
+}
+
+/// The exit code of a program that needs what is not there.
+const REFUSED: i32 = 2;
 
 /// The exit code of a program that is ended because of a deadlock.
 const DEADLOCK: i32 = 65;
@@ -145,6 +164,14 @@ fn cut_off(cause: Cause) -> Option<i32> {
 /// runtime allocates with too, may never come back.
 const ENOUGH: u32 = 10;
 
+/// Is there code in the program that was to have hooks, and has none?
+static WITHOUT_HOOKS: Flag = Flag::new();
+
+/// There is.
+pub fn some_code_has_no_hooks() {
+    WITHOUT_HOOKS.set(true);
+}
+
 /// Ends the process if the report does not.
 fn limit_time() {
     // SAFETY: plain calls; the handler has the right type.
@@ -176,11 +203,11 @@ extern "C" fn report_cut_off(report: *mut c_void) {
 
 /// Writes the findings. The exit code, if it is not to be the program's own.
 fn finish(end: End) -> Option<i32> {
-    finish_after(end, |_| {})
+    finish_after(end, None, |_| {})
 }
 
-/// The same after something was done to a session that is whole.
-fn finish_after(end: End, first: impl FnOnce(&mut Session)) -> Option<i32> {
+/// The same after something was done to a session that is whole; with the code that the program asked for.
+fn finish_after(end: End, asked: Option<c_int>, first: impl FnOnce(&mut Session)) -> Option<i32> {
     let (session, memory) = match session::last() {
         Last::Whole(session) => {
             first(session);
@@ -205,7 +232,7 @@ fn finish_after(end: End, first: impl FnOnce(&mut Session)) -> Option<i32> {
             return None;
         }
     };
-    let findings = findings(session, end, memory);
+    let findings = Findings { code: asked, ..findings(session, end, memory) };
     let code = (!findings.races.is_empty()).then_some(session.options.exitcode);
     tell(session, &findings);
     code
@@ -287,7 +314,11 @@ fn findings(session: &Session, end: End, (order_memory, access_memory): (usize, 
         stack: stacks.number(session.sites.stack(unseen.site)),
         count: unseen.count,
     });
-    let unseen = unseen.collect();
+    let mut unseen: Vec<_> = unseen.collect();
+    if WITHOUT_HOOKS.get() {
+        let what = "files that were linked, and not compiled with dagsan".to_owned();
+        unseen.push(dagsan_findings::Unseen { what, stack: stacks.number(Stack::default()), count: 1 });
+    }
     schedule.extend(meetings(session, &mut stacks));
     let tasks = session.found.tasks.values().map(|task| {
         let call = session.found.calls.get(&task.number);
@@ -303,6 +334,7 @@ fn findings(session: &Session, end: End, (order_memory, access_memory): (usize, 
         process: process(),
         engine: session.options.engine.name.to_owned(),
         end,
+        code: None,
         races,
         dropped_races: detector.dropped_races(),
         tasks,

@@ -170,7 +170,7 @@ unsafe fn resized(old: *mut c_void, size: usize) -> *mut c_void {
         // SAFETY: both have so many bytes, and the new one is nobody else's; the old one is not used any more.
         unsafe {
             std::ptr::copy_nonoverlapping(old.cast::<u8>(), new.cast::<u8>(), had.min(size));
-            __libc_free(old);
+            give_back(old);
         }
         return allocated(new, size, filled.unwrap_or(had).min(size));
     }
@@ -328,6 +328,23 @@ pub unsafe extern "C" fn free(block: *mut c_void) {
     }
     freed(block);
     // SAFETY: the caller's promise.
+    unsafe { give_back(block) }
+}
+
+/// The allocator gets a block back, or one that has waited long enough (`quarantine`).
+///
+/// # Safety
+///
+/// As for [`free`].
+#[inline]
+unsafe fn give_back(block: *mut c_void) {
+    let mut block = block;
+    if ACTIVE.get() && threads::all_code_has_hooks() && !block.is_null() {
+        // SAFETY: the caller's promise.
+        let size = unsafe { malloc_usable_size(block) };
+        block = session::with(|session| session.quarantine.put(block, size)).unwrap_or(block);
+    }
+    // SAFETY: the caller's promise, and that of whoever has freed the other one.
     unsafe { __libc_free(block) }
 }
 

@@ -56,6 +56,11 @@ thread_local! {
     static INSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
+/// Where it is written whether this thread is inside of the runtime, for others to look at.
+pub fn inside_flag() -> usize {
+    INSIDE.with(|inside| inside.as_ptr().addr())
+}
+
 /// While it lives, what the thread allocates and frees is the runtime's own.
 pub struct Inside(());
 
@@ -64,6 +69,16 @@ impl Inside {
     #[inline]
     pub fn enter() -> Option<Inside> {
         (!INSIDE.replace(true)).then(|| Inside(()))
+    }
+}
+
+impl Inside {
+    /// Leaves, does something, and comes back.
+    pub fn leave_for<R>(&self, action: impl FnOnce() -> R) -> R {
+        INSIDE.set(false);
+        let result = action();
+        INSIDE.set(true);
+        result
     }
 }
 

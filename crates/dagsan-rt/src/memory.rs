@@ -73,7 +73,7 @@ impl Session {
             let origin = self.origin_of_call(frame);
             let site = self.sites.number(origin, false);
             spans.iter_mut().for_each(|span| span.first.site = site);
-            let task = self.told();
+            let task = self.who_accesses(bytes.start() as usize);
             let result = self.stream.spans(task, &spans);
             self.delivered(result);
         }
@@ -85,6 +85,10 @@ impl Session {
     pub fn allocated(&mut self, start: usize, size: usize) {
         self.owned.forget(start);
         if self.active && self.options.hygiene.heap {
+            match self.tasks.has_own_heap() {
+                true => self.nest.allocated(start, size),
+                false => self.nest.freed(start),
+            }
             self.erase(start, size);
             self.fresh.allocated(start);
         }
@@ -107,7 +111,7 @@ impl Session {
     fn write(&mut self, bytes: Bytes, site: SiteId) {
         self.spans.clear();
         outbox::spans(bytes, AccessKind::Write, site, &mut self.spans);
-        let task = self.told();
+        let task = self.who_accesses(bytes.start() as usize);
         shared::forget_range(&mut self.shared, &(bytes.start() as usize..bytes.end() as usize));
         let result = self.stream.spans(task, &self.spans);
         self.delivered(result);

@@ -76,7 +76,7 @@ impl Found {
 
     /// Takes note of a task that is spoken of.
     pub fn mention(&mut self, task: u32, tasks: &Tasks, call: Option<u32>) {
-        let eldest = tasks.mention(task, &mut self.tasks);
+        let eldest = tasks.mention(task, &mut self.tasks, &mut self.calls);
         if let Some((eldest, call)) = eldest.zip(call) {
             self.calls.entry(eldest).or_insert(call);
         }

@@ -93,6 +93,15 @@ pub extern "C" fn __tsan_write_range(address: usize, size: usize) {
     record(address, size, AccessKind::Write);
 }
 
+/// The code that has called the function of this frame, which has no hooks, has read or written so many bytes by it.
+#[unsafe(no_mangle)]
+pub extern "C" fn __dagsan_touched(address: usize, size: usize, written: c_int, frame: usize) {
+    let kind = if written == 0 { AccessKind::Read } else { AccessKind::Write };
+    if size > 0 && ACTIVE.get() && turns::is_mine() {
+        record_from(address, size, 1, 0, kind, frame);
+    }
+}
+
 /// Reads of `count` pieces of `width` bytes, each `stride` bytes behind the one before.
 #[unsafe(no_mangle)]
 #[inline(never)]

@@ -37,12 +37,14 @@ use crate::fresh::Fresh;
 pub use crate::holder::{Inside, Last, be_patient, last, start, with, with_inside};
 use crate::image::Image;
 use crate::log;
+use crate::nest::Nest;
 use crate::options::Options;
 use crate::outbox::Outbox;
 use crate::owned::Owned;
 use crate::pass::Unseen;
 use crate::private::Private;
 use crate::promises::Promises;
+use crate::quarantine::Quarantine;
 use crate::races::Found;
 use crate::shared::{self, Shared};
 use crate::sites::{self, Origin, Sites};
@@ -60,6 +62,8 @@ pub struct Session {
     pub sites: Sites,
     pub tasks: Tasks,
     pub sync: Synchronisation,
+    /// What is a thread's own.
+    pub nest: Nest,
     pub found: Found,
     pub image: Image,
     pub uses: findings::Uses,
@@ -76,6 +80,8 @@ pub struct Session {
     pub shared: Shared,
     /// The blocks that the running strand has allocated.
     pub fresh: Fresh,
+    /// Those that were freed lately.
+    pub quarantine: Quarantine,
     /// The program's thread-local variables, of the thread that owns the session.
     pub thread_locals: Range<usize>,
     /// What these alone lead to.
@@ -224,6 +230,7 @@ impl Session {
             sites: Sites::new(image.clone(), sites::depth(options.stacks)),
             tasks: Tasks::new(),
             sync: Synchronisation::new(options.hygiene),
+            nest: Nest::default(),
             found: Found::default(),
             image,
             uses: findings::Uses::default(),
@@ -235,6 +242,7 @@ impl Session {
             tiny: Tiny::new(options.tiny && !options.exact),
             shared: shared::new(options.shared_reads && !options.exact),
             fresh: Fresh::new(),
+            quarantine: Quarantine::new(),
             thread_locals: 0..0,
             owned: Owned::default(),
             active: false,
@@ -295,8 +303,17 @@ impl Session {
     /// A task event: ends the strand.
     #[inline]
     pub fn event(&mut self, event: Event) {
-        self.end_strand(event);
+        self.event_of_other(event);
         self.tasks.mark();
+    }
+
+    /// The same, perhaps of another task than the running one.
+    #[inline]
+    pub fn event_of_other(&mut self, event: Event) {
+        self.end_strand(event);
+        if let Some(shadow) = self.tasks.shadow() {
+            self.shadow_follows(event, shadow);
+        }
     }
 
     #[inline]
@@ -332,6 +349,7 @@ impl Session {
             self.tiny.forget();
             self.shared.quiesce(0);
             self.tasks.forget(self.stream.structure().task_count());
+            self.nest.forget();
             self.sync.forget();
             self.owned.clear();
             self.sites.journal.forget();
@@ -412,6 +430,11 @@ impl Session {
         }
         let task = self.told();
         self.end_strand(Event::TaskEnd { task });
+        if let Some(shadow) = self.tasks.shadow()
+            && self.stopped.is_none()
+        {
+            self.send(Event::TaskEnd { task: shadow });
+        }
         self.shared.task_end();
         self.sync.task_ended(task);
         let (stack, used) = (self.tasks.stack(), self.tasks.used());
@@ -452,11 +475,12 @@ impl Session {
         self.give_back_lost();
     }
 
-    /// The thread-local variables that tasks meet in only because they run on one thread. What a thread does outside of all scopes it does by
-    /// itself, and others may have the address of its variables.
+    /// The thread-local variables that tasks meet in only because they run on one thread. What a thread does outside of all scopes, or as one of
+    /// a team, it does by itself, and others may have the address of its variables.
     #[inline]
     pub fn worker_variables(&self) -> Range<usize> {
-        if turns::are_taken() && !self.in_scope() { 0..0 } else { self.thread_locals.clone() }
+        let by_itself = turns::are_taken() && (self.tasks.is_of_team() || !self.in_scope());
+        if by_itself { 0..0 } else { self.thread_locals.clone() }
     }
 
     /// Hands what the running strand has done so far to the detector.
@@ -480,6 +504,9 @@ impl Session {
         self.take_again(None);
         if self.strand_was_tiny() {
             return;
+        }
+        if let Some(shadow) = self.tasks.shadow() {
+            return self.deliver_parted(shadow);
         }
         let (task, stopped) = (self.tasks.current(), self.stopped.is_some());
         let (mut any, mut result) = (false, Ok(()));

@@ -15,8 +15,8 @@
 //! believed only if it lies in the stack that runs; code in between without frame pointers makes a stack shorter or
 //! skips a frame, and never leads astray.
 //!
-//! In code that is not optimised (without the feature `inline-hooks`), many frames of libraries may lie between an access and the
-//! code of the user. Elsewhere most of those frames are inlined, and the caller is enough in most cases.
+//! In Rust code that is not optimised (without the feature `inline-hooks`), many frames of libraries may lie between an access and the
+//! code of the user. Elsewhere most of those frames are inlined, or there are none (C, the feature `callers`), and the caller is enough in most cases.
 
 use dagsan_core::SiteId;
 use dagsan_findings::Stack;
@@ -59,7 +59,7 @@ impl Origin {
 
 /// How many frames of a call stack the callers of origins stand for; none if they are the callers alone.
 pub fn depth(whole_stacks: bool) -> Option<usize> {
-    match (whole_stacks, cfg!(feature = "inline-hooks")) {
+    match (whole_stacks, cfg!(any(feature = "inline-hooks", feature = "callers"))) {
         (true, _) => Some(DEPTH),
         (false, false) => Some(CALLED_DEPTH),
         (false, true) => None,

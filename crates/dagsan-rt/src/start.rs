@@ -34,7 +34,7 @@ pub fn is_this_process() -> bool {
 
 /// The frame of the function that this is inlined into; its return address is that of the code that called. The
 /// runtime is compiled with frame pointers. If it is not, the value is nonsense, and nobody follows it
-/// ([`crate::sites::walk`] looks before it goes).
+/// (`sites::walk` looks before it goes).
 #[inline(always)]
 pub fn frame() -> usize {
     let frame: usize;
@@ -43,17 +43,27 @@ pub fn frame() -> usize {
     frame
 }
 
-/// The loader calls it with the program's other constructors. A test harness of this crate has no use for it.
+/// The loader calls it before the program's other constructors, which may have hooks. A test harness of this crate has no use for it.
 #[cfg(not(test))]
 #[used]
-#[unsafe(link_section = ".init_array")]
+#[unsafe(link_section = ".init_array.00001")]
 static START: extern "C" fn() = start;
+
+/// The tables are there from now on: hooks can run, and find that nothing is checked yet. For whoever can do so before the constructors of
+/// shared libraries.
+pub extern "C" fn reserve() {
+    static RESERVED: Flag = Flag::new();
+    if !RESERVED.get() {
+        layout::reserve().unwrap_or_else(|error| refuse(&error.to_string()));
+        RESERVED.set(true);
+    }
+}
 
 #[cfg_attr(test, expect(dead_code))]
 extern "C" fn start() {
     let Some(_inside) = Inside::enter() else { return };
     // First of all: what is allocated may come from an allocator of the program's, which has hooks.
-    layout::reserve().unwrap_or_else(|error| refuse(&error.to_string()));
+    reserve();
     let text = std::env::var(VARIABLE).unwrap_or_default();
     let mut options = Options::parse(&text).unwrap_or_else(|error| refuse(&error.to_string()));
     // Now: at the end, another thread may be changing the variables.

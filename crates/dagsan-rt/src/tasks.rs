@@ -1,6 +1,7 @@
 //! The tasks of the program: which one runs, on which stack, and who created whom.
 
 use std::collections::BTreeMap;
+use std::num::NonZero;
 use std::ops::Range;
 use std::panic::Location as Place;
 
@@ -21,6 +22,11 @@ impl Handle {
 
     /// The main task.
     pub const MAIN: Handle = Handle(0);
+
+    /// A future that nobody will resume.
+    pub fn of_future(task: TaskId) -> Handle {
+        Handle::new(u32::MAX, task)
+    }
 
     /// The task.
     pub fn task(self) -> TaskId {
@@ -59,6 +65,14 @@ struct Live {
     /// The lines of thread-local variables that it has touched since it started a task in a scope that is still open,
     /// each by a bit that it may share with others.
     touched: u64,
+    /// The same task in the order of threads (`nest`).
+    shadow: Option<TaskId>,
+    /// Is it a piece of work that any thread may get?
+    is_piece: bool,
+    /// Are blocks that it allocates its thread's own?
+    own_heap: bool,
+    /// Is it what a thread of a team does itself? Then thread-local variables are in its order, and others may have their addresses.
+    of_team: bool,
 }
 
 /// How a task was created.
@@ -67,14 +81,17 @@ pub struct Birth {
     pub name: findings::TaskKind,
     /// Not known of a thread, whose call stack is.
     pub place: Option<&'static Place<'static>>,
+    /// The code that has created it, as the number of a stack, if the place is not known.
+    pub call: Option<NonZero<u32>>,
 }
 
-/// Where a task comes from, in 16 bytes: there may be millions.
+/// Where a task comes from, in 24 bytes: there may be millions.
 #[derive(Debug, Clone, Copy)]
 struct Parentage {
     parent: u32,
     kind: findings::TaskKind,
     place: Option<&'static Place<'static>>,
+    call: Option<NonZero<u32>>,
 }
 
 /// See the module's documentation.
@@ -106,7 +123,19 @@ impl Tasks {
     /// The main task.
     pub fn new() -> Tasks {
         let stack = Stack::default();
-        let main = Live { task: TaskId::MAIN, stack, base: 0, mark: 0, lowest: 0, finish: 0, touched: 0 };
+        let main = Live {
+            task: TaskId::MAIN,
+            stack,
+            base: 0,
+            mark: 0,
+            lowest: 0,
+            finish: 0,
+            touched: 0,
+            shadow: None,
+            is_piece: false,
+            own_heap: false,
+            of_team: false,
+        };
         Tasks {
             live: vec![main],
             free: Vec::new(),
@@ -181,6 +210,48 @@ impl Tasks {
         self.live[slot as usize].task = task;
     }
 
+    /// The running task in the order of threads, if it is another one there.
+    #[inline]
+    pub fn shadow(&self) -> Option<TaskId> {
+        self.running().shadow
+    }
+
+    /// Is it a piece of work, as the shadow of which the thread's own task stands?
+    pub fn is_piece(&self) -> bool {
+        self.running().is_piece
+    }
+
+    /// It is from here on, or no longer.
+    pub fn set_piece(&mut self, is_piece: bool) {
+        self.live[self.current as usize].is_piece = is_piece;
+    }
+
+    /// The running task is this one in the order of threads.
+    pub fn set_shadow(&mut self, shadow: Option<TaskId>) {
+        self.live[self.current as usize].shadow = shadow;
+    }
+
+    /// Are blocks that the running task allocates its thread's own?
+    pub fn has_own_heap(&self) -> bool {
+        self.running().own_heap
+    }
+
+    /// They are, or not, from here on; says what held before.
+    pub fn own_heap(&mut self, own: bool) -> bool {
+        std::mem::replace(&mut self.live[self.current as usize].own_heap, own)
+    }
+
+    /// The running task is what a thread of a team does itself.
+    pub fn be_of_team(&mut self) {
+        self.live[self.current as usize].of_team = true;
+    }
+
+    /// Is it?
+    #[inline]
+    pub fn is_of_team(&self) -> bool {
+        self.running().of_team
+    }
+
     /// The innermost finish around the running task, by a number that no other has while it is open; 0 if there is none.
     pub fn innermost_finish(&self) -> u32 {
         self.running().finish
@@ -232,8 +303,8 @@ impl Tasks {
     /// The stream has heard of the next task.
     #[inline]
     pub fn born(&mut self, parent: TaskId, birth: Birth) {
-        let Birth { name: kind, place } = birth;
-        self.births.push(Parentage { parent: parent.0, kind, place });
+        let Birth { name: kind, place, call } = birth;
+        self.births.push(Parentage { parent: parent.0, kind, place, call });
     }
 
     /// `child` is there, and runs. If its stack has no lowest address, it is below the frames of the running task.
@@ -247,8 +318,19 @@ impl Tasks {
         };
         let stack = Stack { low, high: stack.high };
         let finish = if kind == TaskKind::Detached { 0 } else { running.finish };
-        let live =
-            Live { task: child, stack, base, mark: stack.high, lowest: stack.high, finish, touched: 0 };
+        let live = Live {
+            task: child,
+            stack,
+            base,
+            mark: stack.high,
+            lowest: stack.high,
+            finish,
+            touched: 0,
+            shadow: None,
+            is_piece: false,
+            own_heap: false,
+            of_team: false,
+        };
         self.current = match self.free.pop() {
             Some(slot) => {
                 self.live[slot as usize] = live;
@@ -404,7 +486,12 @@ impl Tasks {
     }
 
     /// Enters the task and its ancestors, to be spoken of. Returns the eldest but for the main one.
-    pub fn mention(&self, mut task: u32, into: &mut BTreeMap<u32, findings::Task>) -> Option<u32> {
+    pub fn mention(
+        &self,
+        mut task: u32,
+        into: &mut BTreeMap<u32, findings::Task>,
+        calls: &mut BTreeMap<u32, u32>,
+    ) -> Option<u32> {
         let mut eldest = None;
         loop {
             let birth = self.births.get(task);
@@ -413,6 +500,9 @@ impl Tasks {
                 None => (None, findings::TaskKind::Main, None),
             };
             into.entry(task).or_insert(findings::Task { number: task, parent, kind, created, stack: None });
+            if let Some(call) = birth.and_then(|birth| birth.call) {
+                calls.entry(task).or_insert(call.get());
+            }
             let Some(parent) = parent else { return eldest };
             eldest = Some(task);
             task = parent;
@@ -438,7 +528,7 @@ mod tests {
     #[test]
     fn births_are_kept_for_those_who_are_spoken_of_and_their_ancestors() {
         let mut tasks = Tasks::new();
-        let birth = Birth { name: findings::TaskKind::Async, place: Some(Place::caller()) };
+        let birth = Birth { name: findings::TaskKind::Async, place: Some(Place::caller()), call: None };
         for child in 1..9 {
             let parent = TaskId(child / 2);
             tasks.born(parent, birth);
@@ -448,7 +538,7 @@ mod tests {
         tasks.live.truncate(1);
         tasks.collect([TaskId(6)].into_iter());
         let mut mentioned = BTreeMap::new();
-        tasks.mention(6, &mut mentioned);
+        tasks.mention(6, &mut mentioned, &mut BTreeMap::new());
         let parents: Vec<_> = mentioned.values().map(|task| (task.number, task.parent)).collect();
         assert_eq!(parents, [(0, None), (1, Some(0)), (3, Some(1)), (6, Some(3))]);
         assert_eq!(tasks.births.iter().map(|(task, _)| task).collect::<Vec<_>>(), [1, 3, 6]);

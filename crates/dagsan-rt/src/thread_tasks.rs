@@ -33,7 +33,7 @@ impl Session {
         let kind = if outside { TaskKind::Future } else { TaskKind::Detached };
         self.deliver_before_spawn();
         self.event(Event::Spawn { parent, child, kind });
-        self.tasks.born(parent, Birth { name: findings::TaskKind::Thread, place: None });
+        self.tasks.born(parent, Birth { name: findings::TaskKind::Thread, place: None, call: None });
         self.found.calls.insert(child.0, call);
         let task = self.tasks.spawn(child, kind, Stack::default());
         self.shared.spawn(kind, self.tasks.slot());

@@ -15,8 +15,8 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use crate::session::{self, Inside};
 use crate::sites::{self, DEPTH};
 use crate::start;
-use crate::state::OWNER;
-use crate::tasks::Stack;
+use crate::state::{Flag, OWNER};
+use crate::tasks::{Handle, Stack};
 use crate::thread_tasks::Joined;
 use crate::turns::{self, Seat};
 use crate::waits;
@@ -105,6 +105,20 @@ pub fn has_left_scope() {
 #[unsafe(no_mangle)]
 pub extern "C" fn __dagsan_scope_entered(scope: usize) {
     SCOPE.set(scope);
+}
+
+/// Has all code of the program hooks?
+static ALL_HAVE_HOOKS: Flag = Flag::new();
+
+/// All code of the program has hooks.
+pub fn all_have_hooks() {
+    ALL_HAVE_HOOKS.set(true);
+}
+
+/// Has it? So it is in C and C++.
+#[inline(always)]
+pub fn all_code_has_hooks() -> bool {
+    ALL_HAVE_HOOKS.get()
 }
 
 /// Code with hooks runs on this thread.
@@ -233,7 +247,7 @@ pub unsafe extern "C" fn pthread_create(
         return libc::EAGAIN;
     };
     let frame = start::frame();
-    if start::is_on() && HAS_HOOKS.get() && !turns::is_mine() {
+    if start::is_on() && (HAS_HOOKS.get() || ALL_HAVE_HOOKS.get()) && !turns::is_mine() {
         session::adopt_for_thread();
     }
     let Some(inside) = Inside::enter() else {
@@ -328,6 +342,45 @@ pub unsafe extern "C" fn pthread_detach(thread: libc::pthread_t) -> c_int {
     }
     // SAFETY: the caller's promise.
     unsafe { real(thread) }
+}
+
+/// What a thread of a team is to run.
+struct Hired {
+    entry: extern "C" fn(usize),
+    argument: usize,
+    seat: Seat,
+}
+
+/// Starts a thread for a team, which has this task first. None if there can be no more threads.
+pub fn hire(inside: &Inside, task: Handle, entry: extern "C" fn(usize), argument: usize) -> Option<Seat> {
+    static REAL: OnceLock<Option<Create>> = OnceLock::new();
+    let real = (*REAL.get_or_init(|| waits::next(c"pthread_create".as_ptr())))?;
+    let seat = turns::admit(inside, task);
+    let hired = Box::into_raw(Box::new(Hired { entry, argument, seat }));
+    let mut name = 0;
+    // SAFETY: `hired` is for the thread, which takes it; the name is written.
+    let result = unsafe { real(&raw mut name, std::ptr::null(), run_hired, hired.cast()) };
+    if result != 0 {
+        // SAFETY: there is no thread to take it.
+        drop(unsafe { Box::from_raw(hired) });
+        turns::dismiss(inside, seat);
+        return None;
+    }
+    Some(seat)
+}
+
+/// The first function of a thread of a team.
+extern "C-unwind" fn run_hired(hired: *mut c_void) -> *mut c_void {
+    let inside = Inside::enter();
+    find_stack();
+    // SAFETY: made by `hire` for this thread.
+    let Hired { entry, argument, seat } = *unsafe { Box::from_raw(hired.cast::<Hired>()) };
+    if let Some(inside) = &inside {
+        turns::begin(inside, seat);
+    }
+    drop(inside);
+    entry(argument);
+    std::ptr::null_mut()
 }
 
 /// What a thread is to run.

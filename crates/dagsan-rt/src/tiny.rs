@@ -159,7 +159,7 @@ impl Session {
         if !self.tiny.on {
             return false;
         }
-        let short = self.stopped.is_none() && self.sync.is_idle();
+        let short = self.stopped.is_none() && self.sync.is_idle() && self.tasks.shadow().is_none();
         if !short {
             self.tell();
         }

@@ -156,6 +156,33 @@ pub fn wait(inside: &Inside, address: usize, until: Option<Instant>) -> bool {
     await_turn(inside, seat, until)
 }
 
+/// The same; `why` ends the sentence "waits for …".
+pub fn wait_for(inside: &Inside, address: usize, why: &'static str, until: Option<Instant>) {
+    let seat = SEAT.get();
+    turns(inside).places[seat.index()].why = why;
+    wait(inside, address, until);
+    turns(inside).places[seat.index()].why = line::ANOTHER;
+}
+
+/// This thread has nothing to do until it is given a task.
+pub fn idle(inside: &Inside) {
+    let seat = SEAT.get();
+    leave(inside, seat, |_| State::Idle);
+    await_turn(inside, seat, None);
+}
+
+/// A thread that waits or is idle has this task next, and is ready.
+pub fn give(inside: &Inside, seat: Seat, task: Handle) {
+    let mut turns = turns(inside);
+    turns.places[seat.index()].task = task;
+    turns.is_ready(seat);
+}
+
+/// The seat of this thread.
+pub fn seat() -> Seat {
+    SEAT.get()
+}
+
 /// Wakes so many of those who wait for the address, in the order in which they came. The tasks that they run.
 pub fn wake(inside: &Inside, address: usize, most: usize) -> Vec<Handle> {
     let mut turns = turns(inside);
@@ -286,7 +313,7 @@ fn come_back(inside: &Inside, limit: Option<Instant>) {
         while word.load(Relaxed) == 0 {
             system::sleep_on(word, 0, PATIENCE);
             let mut turns = turns(inside);
-            turns.look_around();
+            turns.look_around(inside);
             if Instant::now() >= limit && turns.holder != seat {
                 turns.line.retain(|other| *other != seat);
                 turns.places[seat.index()].state = State::Outside;
@@ -352,7 +379,7 @@ fn await_turn(inside: &Inside, seat: Seat, until: Option<Instant>) -> bool {
             in_time = false;
             turns.is_ready(seat);
         }
-        turns.look_around();
+        turns.look_around(inside);
     }
     STEPS.store(0, Relaxed);
     // Whoever had it has left it before the word was set.
@@ -363,9 +390,18 @@ fn await_turn(inside: &Inside, seat: Seat, until: Option<Instant>) -> bool {
     in_time
 }
 
+/// The task that nobody runs at the moment. None if somebody does, after all.
+fn running(inside: &Inside) -> Option<Handle> {
+    OWNER.take().ok()?;
+    let task = session::with_inside(inside, |session| session.tasks.handle());
+    set_active(false);
+    OWNER.leave();
+    task
+}
+
 impl Turns {
     /// Somebody who waits looks at what the others do.
-    fn look_around(&mut self) {
+    fn look_around(&mut self, inside: &Inside) {
         self.go_on_if_free();
         if let Some(since) = self.free_since {
             let free = since.elapsed();
@@ -377,7 +413,7 @@ impl Turns {
             }
         } else if self.holder_sleeps() {
             if self.asleep_at == self.moves {
-                self.take_away();
+                self.take_away(inside);
             } else {
                 self.asleep_at = self.moves;
             }
@@ -389,18 +425,22 @@ impl Turns {
         let Some(place) = self.places.get(self.holder.index()) else { return false };
         // It may not know yet that it has it.
         let knows = place.word.load(Relaxed) == 0 && place.thread != 0;
-        let in_runtime = held_by(place.thread) || LEAVING.get() == place.thread;
+        // SAFETY: the flag of a thread that has not ended, since it has the turn.
+        let is_inside = || unsafe { system::load(place.inside, 1) } == Some(1);
+        let in_runtime = held_by(place.thread) || LEAVING.get() == place.thread || knows && is_inside();
         knows && !in_runtime && system::sleeps(place.id)
     }
 
     /// Takes the turn from a thread that sleeps. It may wake up at any moment; so it is looked at again when it can set no bits any
     /// more: if it still sleeps, it finds out at its next hook.
-    fn take_away(&mut self) {
+    fn take_away(&mut self, inside: &Inside) {
         let (seat, active) = (self.holder, ACTIVE.get());
         set_active(false);
         OWNER.leave();
-        if self.holder_sleeps() {
-            self.places[seat.index()].state = State::Outside;
+        let task = if self.holder_sleeps() { running(inside) } else { None };
+        if let Some(task) = task {
+            let place = &mut self.places[seat.index()];
+            (place.state, place.task) = (State::Outside, task);
             self.holder = Seat::NONE;
             LOST.fetch_add(1, Relaxed);
             self.go_on_if_free();

@@ -1,5 +1,6 @@
 //! What can be asked of the command.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -46,10 +47,48 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Action {
     Check(CheckArguments),
+    Cc(CompilerArguments),
+    #[command(name = "c++")]
+    Cxx(CompilerArguments),
+    Run(RunArguments),
     Report(FindingsArguments),
     Explain(ExplainArguments),
     Completions(CompletionsArguments),
     Man(ManArguments),
+}
+
+/// Compile or link C (c++: C++), with OpenMP or threads, so that it is checked when it runs
+///
+/// A drop-in for a C compiler: make CC="dagsan cc". It runs clang-19, or the clang that DAGSAN_CC (DAGSAN_CXX) names.
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
+pub struct CompilerArguments {
+    /// The arguments of clang
+    #[arg(value_name = "ARGUMENT", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub arguments: Vec<OsString>,
+}
+
+/// Run a program that `dagsan cc` has linked, and say for every schedule of this run whether it races
+#[derive(Debug, Args)]
+#[command(after_help = exit::NATIVE_HELP)]
+pub struct RunArguments {
+    #[command(flatten)]
+    pub reports: ReportArguments,
+
+    #[command(flatten)]
+    pub accept: AcceptArguments,
+
+    /// Write the report to this file, and not to the terminal
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
+    /// When to use colours
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub color: ColorChoice,
+
+    /// The program, and its arguments
+    #[arg(required = true, value_name = "PROGRAM", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub program: Vec<OsString>,
 }
 
 /// Show again what a program under `cargo dagsan` was found to do

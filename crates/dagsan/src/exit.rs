@@ -78,8 +78,7 @@ Of several files the worst code counts: 70, then 2, 66, 65, 67, 0.";
 /// The table for native programs.
 pub const NATIVE_HELP: &str = "\
 Exit codes:
-   that of the program, if it was checked to its end and has no race;
-   0  if all its races are suppressed or in the baseline; otherwise
+   that of the program, if it was checked to its end and has no race, or only such as are suppressed or in the baseline; otherwise
    2  bad arguments, a suppression that has expired, or a construct that the engine does not support
   65  a deadlock, and no race before it
   66  a race

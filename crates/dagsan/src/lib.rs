@@ -21,22 +21,31 @@ mod native;
 mod reports;
 mod schedules;
 
+use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Parser;
 
-use cli::{Action, Cli};
+use cli::{Action, Cli, CompilerArguments};
 use exit::Code;
+use native::cc::Language;
 
 /// The command `dagsan`.
 pub fn dagsan() -> ExitCode {
+    if let Some((language, arguments)) = compiler() {
+        return end(native::cc::run(language, arguments));
+    }
     let Cli { action } = Cli::parse();
     end(match action {
         Action::Check(arguments) => schedules::listen_for_interrupts()
             .map_err(Into::into)
             .and_then(|()| command::run(&arguments))
             .map(Code::number),
+        Action::Cc(CompilerArguments { arguments }) => native::cc::run(Language::C, arguments),
+        Action::Cxx(CompilerArguments { arguments }) => native::cc::run(Language::Cxx, arguments),
+        Action::Run(arguments) => native::run(&arguments),
         Action::Report(arguments) => native::report(&arguments),
         Action::Explain(arguments) => native::explain(&arguments),
         Action::Completions(arguments) => {
@@ -44,6 +53,18 @@ pub fn dagsan() -> ExitCode {
         }
         Action::Man(arguments) => manual::man(&arguments).map(|()| Code::Clean.number()),
     })
+}
+
+/// Is this a compiler, by its name or its first argument? What follows is then not for us to read, `--help` and `--version` included.
+fn compiler() -> Option<(Language, Vec<OsString>)> {
+    let mut arguments = std::env::args_os();
+    let name = arguments.next()?;
+    let name = Path::new(&name).file_name()?.to_str()?;
+    if let Some(language) = Language::of(name) {
+        return Some((language, arguments.collect()));
+    }
+    let language = Language::of(arguments.next()?.to_str()?)?;
+    Some((language, arguments.collect()))
 }
 
 /// The command `cargo dagsan`, which cargo finds by the name of this program.

@@ -7,6 +7,7 @@ mod history;
 mod lang;
 mod marks;
 pub mod native;
+mod openmp;
 mod order;
 mod papers;
 mod rayon;
@@ -35,6 +36,8 @@ pub enum Bench {
     Rayon(native::Args),
     /// The same for programs with threads.
     Threads(native::Args),
+    /// The same for OpenMP programs, beside Archer, and which seeded races either finds.
+    Openmp(openmp::Args),
     /// How many marks the pass leaves in the kernels, and how many of them are executed.
     Marks(marks::Args),
     /// How long `cargo dagsan build` takes beside `cargo build`.
@@ -60,6 +63,7 @@ pub fn run(root: &Path, bench: &Bench) -> anyhow::Result<()> {
         Bench::Native(_)
             | Bench::Rayon(_)
             | Bench::Threads(_)
+            | Bench::Openmp(_)
             | Bench::Costs(_)
             | Bench::Growth(_)
             | Bench::Marks(_)
@@ -79,6 +83,7 @@ pub fn run(root: &Path, bench: &Bench) -> anyhow::Result<()> {
         Bench::Native(args) => native::run(root, args),
         Bench::Rayon(args) => rayon::run(root, args),
         Bench::Threads(args) => threads::run(root, args),
+        Bench::Openmp(args) => openmp::run(root, args),
         Bench::Marks(args) => marks::run(root, args),
         Bench::Build(args) => build::run(root, args),
         Bench::Costs(args) => costs::run(root, args),

@@ -161,6 +161,7 @@ impl Script {
             drained: step.drained.of(&self.scopes),
             joined: step.joined.of(&self.tasks),
             cross: step.cross.of(&self.tasks),
+            outlived: None,
             implied: step.implied,
             phase: Phase::Parallel,
             open_scopes: &[],

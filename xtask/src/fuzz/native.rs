@@ -17,6 +17,7 @@ use dagsan_core::order::{self, Engine};
 use dagsan_fuzz::Class;
 use indicatif::{ProgressBar, ProgressStyle};
 
+pub use batch::wait;
 use batch::{Builder, Form, Profile};
 use case::{Case, Failure};
 

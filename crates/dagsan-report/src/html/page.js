@@ -209,7 +209,7 @@ programs.append(...cards);
 
 const counts = order.map((word) => [word, reports.filter((report) => report.verdict === word).length]).filter(([, count]) => count);
 const say = (found) => {
-  const all = counts.map(([word, count]) => count + " " + word).join(", ");
+  const all = counts.map(([word, count]) => count + (word === "race" ? " with races" : " " + word)).join(", ");
   const programs = reports.length === 1 ? "1 program" : reports.length + " programs";
   shown.textContent = programs + ": " + all + (found === null ? "" : "; " + found + " with what is searched for");
 };

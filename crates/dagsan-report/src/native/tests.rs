@@ -52,6 +52,7 @@ fn findings() -> Findings {
         },
         engine: "dag".to_owned(),
         end: findings::End::Exited,
+        code: None,
         races: vec![race(0x1018, 1, 2)],
         dropped_races: 0,
         tasks: vec![task(0, TaskKind::Main, 0), task(1, TaskKind::Async, 13), task(2, TaskKind::Async, 14)],
@@ -367,7 +368,10 @@ fn a_verdict_claims_no_more_than_was_proved() {
         )
     );
     let text = headline(|findings| findings.stats.tasks = 1);
-    assert_eq!(text, "not checked: no tasks were started; DagSan sees the tasks of dagsan-task and of rayon");
+    assert_eq!(
+        text,
+        "not checked: no tasks were started; DagSan sees threads, and the tasks of rayon, dagsan-task and OpenMP"
+    );
 }
 
 /// The headline after an atomic operation at the top of this stack, innermost frame first: the function, and its file.

@@ -30,7 +30,10 @@ pub(crate) fn next_step(report: &Report, race: &Race) -> String {
         true => String::new(),
         false => format!(", or {LOCK} if their order does not matter"),
     };
-    if let Some(step) = rayon(report, one, two, &lock).or_else(|| threads(report, one, two, &lock)) {
+    let step = rayon(report, one, two, &lock)
+        .or_else(|| threads(report, one, two, &lock))
+        .or_else(|| openmp(report, one, two));
+    if let Some(step) = step {
         return step;
     }
     match (one, two) {
@@ -110,6 +113,36 @@ fn rayon(report: &Report, one: Option<&Task>, two: Option<&Task>, lock: &str) ->
     })
 }
 
+/// If threads of a team, or tasks of OpenMP, are to be ordered: how.
+fn openmp(report: &Report, one: Option<&Task>, two: Option<&Task>) -> Option<String> {
+    let both = [one, two].into_iter().flatten();
+    let of = |task: &Task| match &task.created {
+        Some(place) => format!(" of {}", at(report, place)),
+        None => String::new(),
+    };
+    let protect = "protect both by `critical` or `atomic`";
+    if let Some(thread) = both.clone().find(|task| task.join == Join::Barrier) {
+        return Some(format!(
+            "threads of the team{} are parallel until the next barrier: put `#pragma omp barrier` between the two, \
+             make the variable `private` or a `reduction`, or {protect}",
+            of(thread)
+        ));
+    }
+    let task = both.clone().find(|task| task.join == Join::Taskwait)?;
+    Some(match (one, two) {
+        (Some(one), Some(two)) if one.created == two.created => format!(
+            "tasks{} are parallel to each other: order them by `depend`, let each touch memory of its own, or {protect}",
+            of(one)
+        ),
+        (Some(_), Some(_)) => format!(
+            "nothing orders the task{} and the other one: give both a `depend` on the variable, or put \
+             `#pragma omp taskwait` between them",
+            of(task)
+        ),
+        _ => wait(report, task, if one.is_some() { "(2)" } else { "(1)" }),
+    })
+}
+
 /// If two threads are to be ordered: how.
 fn threads(report: &Report, one: Option<&Task>, two: Option<&Task>, lock: &str) -> Option<String> {
     let (one, two) = (one?, two?);
@@ -166,7 +199,10 @@ fn wait(report: &Report, task: &Task, when: &str) -> String {
         Join::Get => format!("`get` the future of {place} before {when}"),
         Join::Await => format!("`await` the region of the task of {place} before {when}"),
         Join::Thread => format!("`join` the thread of {place} before {when}"),
-        Join::Closure | Join::Iterator | Join::Scope | Join::Nobody => {
+        Join::Taskwait => {
+            format!("put `#pragma omp taskwait` after the task of {place} and before {when}")
+        }
+        Join::Closure | Join::Iterator | Join::Scope | Join::Nobody | Join::Barrier => {
             format!("wait for the task of {place} before {when}")
         }
     }

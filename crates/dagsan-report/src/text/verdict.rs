@@ -48,7 +48,8 @@ pub fn verdict(report: &Report) -> String {
     };
     let text = match &report.end {
         End::Finished if report.verdict() == Verdict::NotChecked => {
-            "no tasks were started; DagSan sees the tasks of dagsan-task and of rayon".to_owned()
+            "no tasks were started; DagSan sees threads, and the tasks of rayon, dagsan-task and OpenMP"
+                .to_owned()
         }
         End::Finished => found.unwrap_or_else(|| {
             let tasks = count(report.task_count, "task");

@@ -64,6 +64,8 @@ pub struct Order {
 }
 
 impl Order {
+    /// Acquire and release.
+    pub const BOTH: Order = Order { acquire: true, release: true };
     const ACQUIRE: Order = Order { acquire: true, release: false };
     const RELAXED: Order = Order { acquire: false, release: false };
 
@@ -241,6 +243,16 @@ impl Sync {
         self.fences.quiesce();
         self.watch.clear();
         self.futexes.clear();
+    }
+
+    /// Something by which a task runtime orders tasks; the caller is its owner.
+    pub fn new_order(&mut self) -> SyncId {
+        self.words.objects.new_object()
+    }
+
+    /// Its owner has no use for it any more.
+    pub fn drop_order(&mut self, order: SyncId) {
+        self.words.objects.drop_object(order);
     }
 
     /// The task has ended.

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Release;
 use std::time::{Duration, Instant};
 
+use crate::holder::inside_flag;
 use crate::state::this_thread;
 use crate::system;
 use crate::tasks::Handle;
@@ -39,6 +40,8 @@ pub(super) enum State {
         value: u64,
         since: u64,
     },
+    /// Has nothing to do.
+    Idle,
     Outside,
     Over,
 }
@@ -49,13 +52,20 @@ pub(super) struct Place {
     pub(super) word: &'static AtomicU32,
     /// Its thread pointer, once it runs.
     pub(super) thread: usize,
+    /// Where it is written whether it is inside of the runtime.
+    pub(super) inside: usize,
     /// Its number in the system.
     pub(super) id: i32,
     /// What it runs when it has the turn.
     pub(super) task: Handle,
     /// Will nobody ask for its end any more? Then another thread may have the seat.
     pub(super) forgotten: bool,
+    /// What it waits for, if it does.
+    pub(super) why: &'static str,
 }
+
+/// What a thread waits for, if nobody says more.
+pub(super) const ANOTHER: &str = "another thread";
 
 pub(super) struct Turns {
     pub(super) places: Vec<Place>,
@@ -94,11 +104,21 @@ impl Turns {
     pub(super) fn add(&mut self, state: State, task: Handle) -> Seat {
         if let Some(seat) = self.empty.pop() {
             let place = &mut self.places[seat.index()];
-            *place = Place { state, task, thread: 0, id: 0, forgotten: false, ..*place };
+            *place =
+                Place { state, task, thread: 0, inside: 0, id: 0, forgotten: false, why: ANOTHER, ..*place };
             return seat;
         }
         let word = Box::leak(Box::new(AtomicU32::new(0)));
-        self.places.push(Place { state, word, thread: 0, id: 0, task, forgotten: false });
+        self.places.push(Place {
+            state,
+            word,
+            thread: 0,
+            inside: 0,
+            id: 0,
+            task,
+            forgotten: false,
+            why: ANOTHER,
+        });
         Seat(self.places.len() as u32 - 1)
     }
 
@@ -120,6 +140,7 @@ impl Turns {
     pub(super) fn arrives(&mut self, seat: Seat) {
         let place = &mut self.places[seat.index()];
         (place.thread, place.id) = (this_thread(), system::thread_id());
+        place.inside = inside_flag();
     }
 
     pub(super) fn first_waiting(&self, address: usize) -> Option<Seat> {
@@ -183,9 +204,9 @@ impl Turns {
     }
 
     /// The tasks of the threads that wait for each other.
-    pub(super) fn blocked(&self) -> Vec<Handle> {
+    pub(super) fn blocked(&self) -> Vec<(Handle, &'static str)> {
         let waits = |place: &&Place| matches!(place.state, State::Waits { .. });
-        self.places.iter().filter(waits).map(|place| place.task).collect()
+        self.places.iter().filter(waits).map(|place| (place.task, place.why)).collect()
     }
 }
 

@@ -34,7 +34,7 @@ Examples:
 
 Text and short reports go to standard error, others to standard output; SARIF comes when all programs have ended.
 Programs are built in the directory `dagsan` of the target directory. Variables: DAGSAN_OPTIONS for the runtime
-inside the program (key=value:…; help=1 lists them; format=json is the same as --format json), DAGSAN_SOURCE for a checkout of DagSan to build the runtime from.";
+inside the program (key=value:…; help=1 lists them; format=json is the same as --format json), DAGSAN_SOURCE for a checkout of DagSan to build the\nruntime from, DAGSAN_CACHE for where the runtime is kept.";
 
 /// The options that are ours.
 #[derive(Debug, Parser)]

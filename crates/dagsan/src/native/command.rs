@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{CommandFactory, Parser};
-use dagsan_report::{Format, Project};
+use dagsan_report::Project;
 
-use crate::accept::{AcceptArguments, Accepting, Met};
+use crate::accept::{AcceptArguments, Accepting};
 use crate::exit::Code;
 use crate::native::arguments::{Command, Own, Passed};
 use crate::native::config::{Config, Metadata, TARGET, cargo, check_host};
@@ -21,8 +21,7 @@ use crate::native::rayon;
 use crate::native::runtime::{self, Hooks};
 use crate::native::session::{Action, Runtime, Session, VARIABLE};
 use crate::native::told::{self, Told};
-use crate::native::{RUNNER, doctor, findings, interrupt, runner, status, wrapper};
-use crate::reports::{self, ReportFile};
+use crate::native::{RUNNER, collected, doctor, findings, interrupt, sources, status, wrapper};
 
 /// The directory in the target directory.
 const DIRECTORY: &str = "dagsan";
@@ -76,10 +75,12 @@ fn clean(passed: &Passed) -> Result<u8> {
     let directory = directory(passed)?;
     match fs::remove_dir_all(&directory) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(error).with_context(|| format!("cannot remove {}", directory.display()))
+            return Err(error).with_context(|| format!("cannot remove {}", directory.display()));
         }
-        _ => Ok(Code::Clean.number()),
+        _ => {}
     }
+    sources::clean()?;
+    Ok(Code::Clean.number())
 }
 
 /// Where everything of ours is.
@@ -158,8 +159,11 @@ impl Build {
         let status = command.status().context("cannot start cargo")?;
         told::settle(&session);
         let told = told::all(&session)?;
-        self.write_reports(&session, &told)?;
-        self.accepted(&accepting, action, &told)?;
+        let files = collected::files(&self.own.reports)?;
+        collected::write(&session, &files, &told)?;
+        if action != Action::Build {
+            collected::accept(&accepting, &told, &self.color)?;
+        }
         // After a failed test cargo ends with a code of its own.
         let raced = told.contains(&Told::Code(Code::Race.number()));
         Ok(match raced {
@@ -182,57 +186,6 @@ impl Build {
             None => current()?,
         };
         self.own.accept.absolute(&start)
-    }
-
-    /// Says which suppressions were not met, and writes the baseline. What is only built meets nothing.
-    fn accepted(&self, accepting: &Accepting, action: Action, told: &[Told]) -> Result<()> {
-        let mut met = Met::default();
-        for told in told {
-            if let Told::Met(more) = told {
-                met.add(more);
-            }
-        }
-        // A run that came to nothing must not empty a baseline.
-        let ran = told.iter().any(|told| matches!(told, Told::Met(_)));
-        if action != Action::Build && ran {
-            for warning in accepting.finish(&met)? {
-                status::warning(&self.color, &warning);
-            }
-        }
-        Ok(())
-    }
-
-    /// The files of `--report`, in the order of the session's formats.
-    fn files(&self) -> Result<Vec<ReportFile>> {
-        let absolute = |file: &ReportFile| {
-            let path = std::path::absolute(&file.path).context("cannot tell the current directory")?;
-            Ok(ReportFile { format: file.format, path })
-        };
-        self.own.reports.files.iter().map(absolute).collect()
-    }
-
-    /// Puts together what the runners have told.
-    fn write_reports(&self, session: &Session, told: &[Told]) -> Result<()> {
-        let parts = |at: usize| -> Vec<String> {
-            let of = |told: &Told| match told {
-                Told::Part { of, text } if *of == at => Some(text.clone()),
-                _ => None,
-            };
-            told.iter().filter_map(of).collect()
-        };
-        let files = self.files()?;
-        let mut failures: Vec<anyhow::Error> =
-            files.iter().enumerate().filter_map(|(at, file)| file.write(&parts(at)).err()).collect();
-        // What cannot be shown part by part comes last.
-        if let Some(&format) = session.collected.get(files.len()) {
-            let parts = parts(files.len());
-            let shown = match &session.output {
-                Some(path) => ReportFile { format, path: path.clone() }.write(&parts),
-                None => runner::put(status::stdout("never"), format.whole(&parts)),
-            };
-            failures.extend(shown.err());
-        }
-        reports::all(failures)
     }
 
     /// Settings of cargo that are ours. With our pass, hooks are in line however the program is linked.
@@ -273,9 +226,7 @@ impl Build {
         let options = findings::Options::from_environment();
         let findings = self.directory.join("findings");
         let told = findings.join(format!("told.{}", std::process::id()));
-        let format = self.own.reports.format.or(options.format).unwrap_or(Format::Text);
-        let mut collected: Vec<Format> = self.own.reports.files.iter().map(|file| file.format).collect();
-        collected.extend(Some(format).filter(|format| format.is_document()));
+        let (format, collected) = collected::formats(&self.own.reports, &options);
         let output = match &self.own.output {
             Some(path) => Some(std::path::absolute(path).context("cannot tell the current directory")?),
             None => None,

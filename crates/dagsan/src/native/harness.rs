@@ -25,7 +25,7 @@ use crate::exit::Code;
 use crate::native::outcome::Outcome;
 use crate::native::second::First;
 use crate::native::session::{Action, Session};
-use crate::native::{findings, interrupt, runner, status, told};
+use crate::native::{findings, interrupt, progress, runner, status, told};
 
 /// The exit code of libtest when a test fails.
 const FAILED: u8 = 101;
@@ -243,15 +243,17 @@ impl Harness<'_> {
                 });
             }
             drop(sender);
+            let line = progress::counted(names.len(), "tests");
             let mut early: Vec<Option<Ran>> = names.iter().map(|_| None).collect();
             let mut done = 0;
             for (at, ran) in receiver {
                 early[at] = Some(ran?);
                 while let Some(ran) = early.get_mut(done).and_then(Option::take) {
-                    told.test(&names[done], ran)?;
+                    line.done(|| told.test(&names[done], ran))?;
                     done += 1;
                 }
             }
+            drop(line);
             // After Ctrl-C, those that ended before others that come first in the list.
             for (at, ran) in early.into_iter().enumerate().filter_map(|(at, ran)| Some((at, ran?))) {
                 told.test(&names[at], ran)?;

@@ -13,11 +13,14 @@
 //!                                  └ second: a program with races runs again, for exact places
 //! ```
 //!
-//! What runners tell the command (`told`) becomes the reports that are put together at its end.
+//! What runners tell the command (`told`) becomes the reports that are put together at its end (`collected`).
+//! `dagsan cc` and `dagsan c++` compile C and C++ (`cc`), and `dagsan run` runs what they have linked, as the runner does (`program`).
 //!
 //! `dagsan report` and `dagsan explain` show findings again, the latter after a second run whose output is seen.
 
 mod arguments;
+pub mod cc;
+mod collected;
 mod command;
 mod config;
 mod doctor;
@@ -27,16 +30,20 @@ mod input;
 mod interrupt;
 mod outcome;
 mod pass;
+mod program;
+mod progress;
 mod rayon;
 mod replay;
 mod runner;
 mod runtime;
 mod second;
 mod session;
+mod sources;
 mod status;
 mod told;
 mod wrapper;
 
+pub use program::run;
 pub use replay::{explain, report};
 pub use runner::put;
 

@@ -20,8 +20,10 @@ use crate::native::{findings, interrupt, second};
 pub struct Outcome {
     /// The exit code: ours if there is something to say, otherwise the program's.
     pub code: u8,
-    /// The code that the program itself ended with.
+    /// The code that the process ended with.
     program: u8,
+    /// The code that the program asked for, if it came to its end.
+    pub asked: Option<u8>,
     /// What there is to say about it, or why nothing can be said.
     pub report: Result<Report, String>,
     /// What a second run has found that went another way.
@@ -53,7 +55,9 @@ impl Outcome {
         }
         let program = program_code(status);
         let code = exit::of_native(&report, program);
-        Ok(Outcome { code, program, report: Ok(report), another_way: None })
+        // Of the number, the system hands on the last eight bits.
+        let asked = found.code.map(|code| code as u8);
+        Ok(Outcome { code, program, asked, report: Ok(report), another_way: None })
     }
 
     /// Says that the program was ended after Ctrl-C.
@@ -79,10 +83,7 @@ impl Outcome {
             // Has the code of races, which do not count any more, taken the place of the program's own?
             let of_races = findings::Options::from_environment().exit_code;
             if report.verdict() == Verdict::Accepted && self.program == of_races {
-                let lost =
-                    "the exit code of the program itself is not known: that of its races took its place";
-                report.notes.push(lost.to_owned());
-                self.program = Code::Clean.number();
+                self.program = self.asked.unwrap_or(self.program);
             }
             self.code = exit::of_native(report, self.program);
         }
@@ -135,7 +136,7 @@ fn without_findings(status: ExitStatus) -> Outcome {
         }
     };
     let why = format!("the program {how} and left no findings: nothing can be said about races");
-    Outcome { code, program: program_code(status), report: Err(why), another_way: None }
+    Outcome { code, program: program_code(status), asked: None, report: Err(why), another_way: None }
 }
 
 /// The exit code as a shell has it.

@@ -16,6 +16,7 @@ use anyhow::{Context, Result};
 
 use crate::native::config::{TARGET, rustc_version};
 use crate::native::runtime;
+use crate::native::sources::Sources;
 use crate::native::wrapper;
 
 /// The variable that switches it off.
@@ -53,11 +54,11 @@ impl Pass {
 }
 
 /// Builds it under `directory`, and tries it with the compiler, unless that has been done.
-pub fn prepare(directory: &Path) -> Result<Pass> {
+pub fn prepare(sources: &Sources, directory: &Path) -> Result<Pass> {
     if env::var(VARIABLE).is_ok_and(|value| matches!(&*value, "0" | "off" | "no")) {
         return Ok(Pass::ThreadSanitizers(format!("it is switched off by {VARIABLE}")));
     }
-    let release = runtime::package(directory, "dagsan-pass", "")?;
+    let release = runtime::package(sources, directory, "dagsan-pass", "")?;
     let library = release.join(LIBRARY);
     let works = directory.join("works");
     let with = format!("{:x}\n{}\n{}", digest(&library)?, wrapper::flags(true), rustc_version()?);

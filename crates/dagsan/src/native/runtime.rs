@@ -9,19 +9,19 @@
 //! There are two runtimes. The one for code that is not optimised keeps call stacks. Without our pass they also differ in their
 //! hooks: a program that is linked with fat LTO gets them inlined; in any other they are called, and then shorter ones are better.
 
-use std::env;
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 
-use crate::native::config::{TARGET, cargo};
+use crate::native::config::{TARGET, cargo, rustc_version};
 use crate::native::pass::{self, Pass};
+use crate::native::progress;
 use crate::native::rayon;
 use crate::native::session::Runtime;
+use crate::native::sources::{self, Sources};
 use crate::native::status;
-
-/// The variable that names other sources.
-const SOURCE: &str = "DAGSAN_SOURCE";
 
 /// Not instrumented, whatever the user's flags are.
 const RUSTFLAGS: &str = "-Cmetadata=dagsan -Cembed-bitcode=yes -Cforce-frame-pointers=yes";
@@ -42,34 +42,43 @@ pub enum Hooks {
     Called,
 }
 
-/// Builds it under `directory`, if it is not there and up to date, with the pass.
+/// Builds it, if it is not there and up to date, with the pass: in the cache if the sources are there too, else under `directory`.
 pub fn build(directory: &Path, hooks: Hooks, color: &str, quiet: bool) -> Result<(Runtime, Pass)> {
+    let sources = sources::find()?;
+    let directory = &match &sources.builds {
+        Some(builds) => builds.join(toolchain()?),
+        None => directory.to_owned(),
+    };
     let (name, mut features) = match hooks {
         Hooks::Inlined => ("inlined", "inline-hooks".to_owned()),
         Hooks::Called => ("called", String::new()),
     };
     let mut name = name.to_owned();
-    if !quiet && !directory.exists() {
+    let is_first = !quiet && !directory.exists();
+    let _line = is_first.then(|| {
         status::progress(color, "Compiling", "dagsan runtime");
-    }
-    let pass = pass::prepare(&directory.join("pass"))?;
+        progress::busy("built once for this version and toolchain, which takes a minute or two")
+    });
+    let pass = pass::prepare(&sources, &directory.join("pass"))?;
     match pass {
         Pass::Ours(_) => features += " pass",
         Pass::ThreadSanitizers(_) => name += "-without-pass",
     }
     let directory = &directory.join(name);
-    let release = package(directory, "dagsan-rt", &features)?;
+    let release = package(&sources, directory, "dagsan-rt", &features)?;
     let library = release.join("libdagsan_rt.rlib");
     ensure!(library.exists(), "{} was built and is not there", library.display());
     // Macros that its crates were compiled with are for the host.
     let directories = vec![release.join("deps"), directory.join("release").join("deps")];
-    let runtime = Runtime { library, directories, rayon: rayon::source(&source()?), pass: pass.library() };
+    let runtime = Runtime { library, directories, rayon: rayon::source(&sources.root), pass: pass.library() };
     Ok((runtime, pass))
 }
 
 /// Builds one of DagSan's packages; the directory of what was built.
-pub fn package(directory: &Path, package: &str, features: &str) -> Result<PathBuf> {
-    let manifest = source()?.join("Cargo.toml");
+pub fn package(sources: &Sources, directory: &Path, package: &str, features: &str) -> Result<PathBuf> {
+    let release = directory.join(TARGET).join("release");
+    forget_other_sources(&sources.root, directory, &release)?;
+    let manifest = sources.root.join("Cargo.toml");
     let mut command = cargo();
     command.args(["build", "--quiet", "--release", "--package", package, "--target", TARGET]);
     command.args(["--features", features]);
@@ -81,22 +90,39 @@ pub fn package(directory: &Path, package: &str, features: &str) -> Result<PathBu
     let output = command.output().context("cannot start cargo")?;
     ensure!(
         output.status.success(),
-        "{}\n{package} cannot be built with this toolchain: see above",
+        "{}\n{package} cannot be built here: see above",
         String::from_utf8_lossy(&output.stderr).trim_end()
     );
-    Ok(directory.join(TARGET).join("release"))
+    Ok(release)
 }
 
-/// The root of DagSan's sources.
-fn source() -> Result<PathBuf> {
-    let built_from = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap_or(Path::new("/"));
-    let source = env::var_os(SOURCE).map_or_else(|| built_from.to_owned(), PathBuf::from);
-    if !source.join("crates").join("dagsan-rt").join("Cargo.toml").is_file() {
-        bail!(
-            "the sources of the dagsan runtime are not in {}: set {SOURCE} to a checkout of DagSan, or install \
-             cargo-dagsan from one again (cargo install --path crates/dagsan)",
-            source.display()
-        );
+/// To cargo, the same crate in another directory is the same, and it is up to date if its files are older than what was built. So what was built from other
+/// sources is built again.
+fn forget_other_sources(root: &Path, directory: &Path, release: &Path) -> Result<()> {
+    let name = directory.join("sources");
+    let root = root.as_os_str().as_encoded_bytes();
+    if fs::read(&name).is_ok_and(|known| known == root) {
+        return Ok(());
     }
-    Ok(source)
+    let forget = || -> std::io::Result<()> {
+        let fingerprints = release.join(".fingerprint");
+        if fingerprints.exists() {
+            for entry in fs::read_dir(fingerprints)? {
+                let entry = entry?;
+                if entry.file_name().as_encoded_bytes().starts_with(b"dagsan") {
+                    fs::remove_dir_all(entry.path())?;
+                }
+            }
+        }
+        fs::create_dir_all(directory)?;
+        fs::write(&name, root)
+    };
+    forget().with_context(|| format!("cannot prepare {}", directory.display()))
+}
+
+/// A name for the toolchain: what one has built is of no use to another.
+fn toolchain() -> Result<String> {
+    let mut digest = DefaultHasher::new();
+    rustc_version()?.hash(&mut digest);
+    Ok(format!("{:016x}", digest.finish()))
 }

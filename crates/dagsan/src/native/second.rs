@@ -46,6 +46,7 @@ impl First<'_> {
             outcome.interrupted();
             return Ok(outcome);
         }
+        let asked = outcome.asked;
         let Ok(report) = &mut outcome.report else { return Ok(outcome) };
         if report.verdict() != Verdict::Race || !findings::Options::from_environment().second_run {
             return Ok(outcome);
@@ -72,7 +73,9 @@ impl First<'_> {
                 let Some(differences) = differences(&first, &second) else {
                     fs::rename(&again, self.file)
                         .with_context(|| format!("cannot replace {}", self.file.display()))?;
-                    return Outcome::read(self.status, self.file);
+                    let mut exact = Outcome::read(self.status, self.file)?;
+                    exact.asked = asked;
+                    return Ok(exact);
                 };
                 report.notes.push(differences);
                 let mut second = describe(&second)?;
@@ -230,6 +233,7 @@ mod tests {
             process: Process { executable: "/x".into(), arguments: vec![], directory: "/".into(), id: 1 },
             engine: "dag".to_owned(),
             end: End::Exited,
+            code: None,
             races: races.iter().map(race).collect(),
             dropped_races: 0,
             tasks: vec![],

@@ -44,11 +44,14 @@ fn every_command_has_a_page() {
     let names = [
         "cargo-dagsan",
         "dagsan",
+        "dagsan-c++",
+        "dagsan-cc",
         "dagsan-check",
         "dagsan-completions",
         "dagsan-explain",
         "dagsan-man",
         "dagsan-report",
+        "dagsan-run",
     ];
     let mut expected = names.map(|name| format!("{name}.1"));
     expected.sort();

@@ -68,5 +68,17 @@ fn a_program_with_accepted_races_ends_well() {
         "{}",
         ran.stderr
     );
-    assert!(ran.stderr.contains("the exit code of the program itself is not known"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_program_with_accepted_races_keeps_its_exit_code() {
+    let _built = &*POINTS;
+    let directory = Directory::new("accepted-code");
+    let file = directory.file("ours.toml");
+    fs::write(&file, "[[suppress]]\nreason = \"shown\"\nfile = \"tests/native/src/**\"\n").unwrap();
+    let arguments = ["--suppressions", file.to_str().unwrap(), "run", "--quiet", "--bin", "points", "--"];
+    let arguments = [&arguments[..], &["exit_in_a_task_after_a_race"]].concat();
+    let ran = run(&mut cargo_dagsan(&workspace("tests/native"), &arguments));
+    assert_eq!(ran.code, 3, "{}", ran.stderr);
+    assert!(ran.stderr.contains("accepted: 1 race on "), "{}", ran.stderr);
 }

@@ -30,8 +30,10 @@ fn run_with_cargo_and(name: &str, options: &str) -> Ran {
 fn an_exit_in_a_task_keeps_its_code_unless_there_was_a_race() {
     let (ran, found) = behave("exit_in_a_task", "");
     assert_eq!((ran.code, found.end, found.races.len()), (3, End::Exited, 0));
+    assert_eq!(found.code, Some(3));
     let (ran, found) = behave("exit_in_a_task_after_a_race", "");
     assert_eq!((ran.code, found.end, found.races.len()), (66, End::Exited, 1));
+    assert_eq!(found.code, Some(3));
     let (ran, _) = behave("exit_in_a_task_after_a_race", "exitcode=9");
     assert_eq!(ran.code, 9);
     assert_eq!(run_with_cargo("exit_in_a_task").code, 3);

@@ -11,6 +11,7 @@ fn cargo_dagsan(directory: &Directory, arguments: &[&str]) -> Ran {
     let mut command = support::cargo_dagsan(&directory.0, arguments);
     run(command
         .env("DAGSAN_SOURCE", &directory.0)
+        .env("DAGSAN_CACHE", directory.file("cache"))
         .env_remove("CARGO_TARGET_DIR")
         .env_remove("CARGO_BUILD_TARGET_DIR"))
 }
@@ -49,12 +50,16 @@ fn what_cannot_be_done_is_refused_with_the_next_step() {
 fn clean_removes_what_is_ours_and_nothing_else() {
     let package = package("clean", EMPTY);
     let target = package.file("target");
-    for directory in ["dagsan/findings", "debug"] {
-        fs::create_dir_all(target.join(directory)).unwrap();
+    let cache = package.file("cache");
+    for directory in
+        [target.join("dagsan/findings"), target.join("debug"), cache.join("sources/1"), cache.join("other")]
+    {
+        fs::create_dir_all(directory).unwrap();
     }
     for _ in 0..2 {
         assert_eq!(cargo_dagsan(&package, &["clean"]).code, 0);
         assert!(!target.join("dagsan").exists() && target.join("debug").exists());
+        assert!(!cache.join("sources").exists() && cache.join("other").exists());
     }
 }
 

@@ -43,6 +43,7 @@ fn findings(executable: &str, races: usize) -> Findings {
         },
         engine: "dag".to_owned(),
         end: End::Exited,
+        code: None,
         races: (0..races).map(race).collect(),
         dropped_races: 0,
         tasks: vec![task(0, None, TaskKind::Main), task(1, Some(0), TaskKind::Future)],

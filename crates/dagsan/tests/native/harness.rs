@@ -1,6 +1,6 @@
 //! `cargo dagsan test` on the tests of `tests/native`, of which there is one of each kind.
 
-use crate::support::{POINTS, Ran, cargo_dagsan, package, run, workspace};
+use crate::support::{POINTS, Ran, cargo_dagsan, limited, package, run, target_directory, workspace};
 
 fn cargo_dagsan_test(options: &[&str], filter: &[&str]) -> Ran {
     let _built = &*POINTS;
@@ -86,4 +86,18 @@ fn other_test_binaries_run_after_a_race_if_they_are_asked_for() {
     assert!(ran.code == 101 && !ran.stdout.contains("test two"), "{ran:?}");
     let ran = run(&mut cargo_dagsan(&package.0, &["test", "--no-fail-fast", "-j", "1"]));
     assert!(ran.code == 101 && ran.stdout.contains("test two ... ok (no tasks)"), "{ran:?}");
+}
+
+/// `script` gives it a terminal.
+#[test]
+fn terminals_show_how_many_tests_are_done() {
+    let ran = cargo_dagsan_test(&[], &["clean"]);
+    assert!(!ran.stderr.contains("of 2 tests") && !ran.stdout.contains("of 2 tests"), "{ran:?}");
+    let line = format!("{} dagsan test --lib clean", env!("CARGO_BIN_EXE_cargo-dagsan"));
+    let mut command = limited("script");
+    command.args(["-qec", &line, "/dev/null"]).current_dir(workspace("tests/native"));
+    command.env("CARGO_TARGET_DIR", target_directory()).env("TERM", "xterm").env_remove("NO_COLOR");
+    let ran = run(&mut command);
+    assert_eq!(ran.code, 0, "{}", ran.stdout);
+    assert!(ran.stdout.contains(" of 2 tests, ") && ran.stdout.contains("test result: "), "{}", ran.stdout);
 }

@@ -103,7 +103,7 @@ fn a_reader_opens_clicks_and_searches() {
     }
     let script = r#"
         check("three programs, the race first", all(".program").length === 3 && all(".program > summary")[0].textContent === "racerace.task");
-        check("counts", document.querySelector("[role=status]").textContent === "3 programs: 1 race, 1 deadlock, 1 race-free");
+        check("counts", document.querySelector("[role=status]").textContent === "3 programs: 1 with races, 1 deadlock, 1 race-free");
         const finding = document.querySelector(".finding");
         check("the first race is open", finding.open);
         finding.querySelector("summary").click();

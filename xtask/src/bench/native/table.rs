@@ -184,7 +184,8 @@ pub fn targets(aims: &[Aim], rows: &[Row], all: bool) -> Vec<String> {
     targets
 }
 
-fn geometric_mean(numbers: impl ExactSizeIterator<Item = f64>) -> f64 {
+/// The mean of ratios.
+pub fn geometric_mean(numbers: impl ExactSizeIterator<Item = f64>) -> f64 {
     let count = numbers.len() as f64;
     (numbers.map(f64::ln).sum::<f64>() / count).exp()
 }

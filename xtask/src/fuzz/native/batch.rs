@@ -201,10 +201,13 @@ impl Batch<'_> {
         {
             return Err(error).context("cannot write to the program");
         }
-        let output = match wait(child)? {
-            Ok(output) => output,
-            Err(how) => return Ok(Seen::Failed(how)),
-        };
+        let mut output = String::new();
+        let printed = child.stdout.take();
+        if let Err(how) = wait(child)? {
+            return Ok(Seen::Failed(how));
+        }
+        // A few lines, which a pipe holds.
+        printed.context("the output is not here")?.read_to_string(&mut output)?;
         let findings = match Findings::read(findings) {
             Ok(findings) => Box::new(findings),
             Err(error) => return Ok(Seen::Failed(format!("without findings: {error}"))),
@@ -229,9 +232,8 @@ impl Batch<'_> {
     }
 }
 
-/// Waits for the process, and returns what it printed, or how it failed. The exit code says whether there were races,
-/// which the findings say too.
-fn wait(mut child: Child) -> Result<Result<String, String>> {
+/// Waits for the process; how it failed, if it did. The exit code says whether there were races, which the findings say too.
+pub fn wait(mut child: Child) -> Result<Result<(), String>> {
     let start = Instant::now();
     let status = loop {
         if let Some(status) = child.try_wait()? {
@@ -247,8 +249,5 @@ fn wait(mut child: Child) -> Result<Result<String, String>> {
     if !matches!(status.code(), Some(0 | 66)) {
         return Ok(Err(status.to_string()));
     }
-    let mut text = String::new();
-    // A few lines, which a pipe holds.
-    child.stdout.take().context("the output is not here")?.read_to_string(&mut text)?;
-    Ok(Ok(text))
+    Ok(Ok(()))
 }

@@ -1,0 +1,17 @@
+// expect: race
+// The barrier after each round was forgotten.
+#include <stdio.h>
+#include <stdlib.h>
+#include <omp.h>
+
+int a[2][1026];
+
+int main(void) {
+#pragma omp parallel
+    {
+        int me = omp_get_thread_num() + 1;
+        for (int round = 0; round < 6; round++)
+            a[(round + 1) % 2][me] = a[round % 2][me - 1] + a[round % 2][me + 1];
+    }
+    return 0;
+}

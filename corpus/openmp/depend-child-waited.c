@@ -1,0 +1,23 @@
+// expect: race-free
+// The task waits for its children.
+#include <stdio.h>
+#include <stdlib.h>
+#include <omp.h>
+
+int x, y;
+
+int main(void) {
+#pragma omp parallel
+#pragma omp single
+    {
+#pragma omp task depend(out : x)
+        {
+#pragma omp task
+            x = 1;
+#pragma omp taskwait
+        }
+#pragma omp task depend(in : x)
+        y = x;
+    }
+    return y != 1;
+}

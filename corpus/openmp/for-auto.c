@@ -1,0 +1,14 @@
+// expect: race
+// Nobody knows what auto does.
+#include <stdio.h>
+#include <stdlib.h>
+#include <omp.h>
+
+int a[101];
+
+int main(void) {
+#pragma omp parallel for schedule(auto)
+    for (int i = 0; i < 100; i++)
+        a[i / 2] = i;
+    return 0;
+}

@@ -1,0 +1,13 @@
+// expect: race-free
+// The same with a reduction.
+#include <stdio.h>
+#include <stdlib.h>
+#include <omp.h>
+
+int main(void) {
+    int sum = 0;
+#pragma omp parallel for reduction(+ : sum)
+    for (int i = 0; i < 100; i++)
+        sum += i;
+    return sum != 4950;
+}

@@ -1,0 +1,21 @@
+// expect: race-free
+// A lock that is tried until it is had.
+#include <stdio.h>
+#include <stdlib.h>
+#include <omp.h>
+
+int count;
+
+int main(void) {
+    omp_lock_t lock;
+    omp_init_lock(&lock);
+#pragma omp parallel
+    {
+        while (!omp_test_lock(&lock))
+            ;
+        count++;
+        omp_unset_lock(&lock);
+    }
+    omp_destroy_lock(&lock);
+    return count < 2;
+}

@@ -1,0 +1,19 @@
+// expect: race-free
+// The same with a dynamic schedule.
+#include <stdio.h>
+#include <stdlib.h>
+#include <omp.h>
+
+int last = -1, wrong;
+
+int main(void) {
+#pragma omp parallel for ordered schedule(dynamic)
+    for (int i = 0; i < 50; i++) {
+#pragma omp ordered
+        {
+            wrong |= last != i - 1;
+            last = i;
+        }
+    }
+    return wrong;
+}

@@ -1,0 +1,18 @@
+// expect: race-free
+// Two singles with their barriers.
+#include <stdio.h>
+#include <stdlib.h>
+#include <omp.h>
+
+int x;
+
+int main(void) {
+#pragma omp parallel
+    {
+#pragma omp single
+        x = 1;
+#pragma omp single
+        x = 2;
+    }
+    return x != 2;
+}

@@ -1,0 +1,19 @@
+// expect: race
+// Two tasks write the same variable.
+#include <stdio.h>
+#include <stdlib.h>
+#include <omp.h>
+
+int x;
+
+int main(void) {
+#pragma omp parallel
+#pragma omp single
+    {
+#pragma omp task
+        x = 1;
+#pragma omp task
+        x = 2;
+    }
+    return 0;
+}

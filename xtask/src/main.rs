@@ -3,6 +3,7 @@
 //! This file only dispatches. A new task is a module, a variant of [`Task`] and an arm of [`run`].
 
 mod bench;
+mod book;
 mod fuzz;
 mod judge;
 mod rayon;
@@ -38,6 +39,8 @@ enum Task {
     FuzzLanguage(fuzz::language::Args),
     /// Judge native programs under `cargo dagsan` by the oracle, on random programs
     FuzzNative(fuzz::native::Args),
+    /// Judge OpenMP programs under `dagsan cc` by the oracle, on random programs
+    FuzzOpenmp(fuzz::openmp::Args),
     /// Judge which bytes the pass marks by a reference, on random functions
     FuzzMarks(fuzz::marks::Args),
     /// Run one program and show what every engine and the oracle say of it
@@ -46,6 +49,8 @@ enum Task {
     RayonSuite(rayon::suite::Args),
     /// Run the tests of well-known crates that use rayon under DagSan
     RayonCrates(rayon::crates::Args),
+    /// Build the documentation as a book, by mdBook
+    Book,
     /// Check what compilers do not: file heads and lengths, leftovers, links, pages of engines
     Tidy,
 }
@@ -70,10 +75,12 @@ fn run(task: Task) -> Result<()> {
         Task::Fuzz(args) => fuzz::run(&args),
         Task::FuzzLanguage(args) => fuzz::language::run(&args),
         Task::FuzzNative(args) => fuzz::native::run(&root, &args),
+        Task::FuzzOpenmp(args) => fuzz::openmp::run(&root, &args),
         Task::FuzzMarks(args) => fuzz::marks::run(&root, &args),
         Task::Judge(args) => judge::run(&args),
         Task::RayonSuite(args) => rayon::suite::run(&root, &args),
         Task::RayonCrates(args) => rayon::crates::run(&root, &args),
+        Task::Book => book::run(&root),
         Task::Tidy => tidy::run(&root),
     }
 }

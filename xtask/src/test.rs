@@ -87,6 +87,11 @@ fn steps(args: Args) -> Vec<Step> {
     });
     steps.push(cargo("native programs", &["xtask", "fuzz-native", "--programs", "4000"]));
     steps.push(cargo("compiled programs", &["xtask", "fuzz-native", "--compiled", "--programs", "60"]));
+    steps.push(Step {
+        name: "OpenMP programs",
+        before: Some(require_packages),
+        work: Work::Cargo { env: &[], args: &["xtask", "fuzz-openmp", "--programs", "100"] },
+    });
     steps.push(cargo("marks", &["xtask", "fuzz-marks", "--count", "300"]));
     steps.push(Step {
         name: "doc",
@@ -237,13 +242,14 @@ mod tests {
              cargo test -p dagsan-core --release --lib --target-dir target/loom loom",
             "cargo xtask fuzz-native --programs 4000",
             "cargo xtask fuzz-native --compiled --programs 60",
+            "cargo xtask fuzz-openmp --programs 100",
             "cargo xtask fuzz-marks --count 300",
             "RUSTDOCFLAGS=\"-Dwarnings\" cargo doc --workspace --no-deps --document-private-items",
             "cargo deny check bans licenses sources",
             "cargo deny check advisories",
         ];
         assert_eq!(commands(false, true), all);
-        assert_eq!(commands(false, false), all[..10]);
+        assert_eq!(commands(false, false), all[..11]);
         assert_eq!(commands(true, false), all[..4]);
     }
 

@@ -3,7 +3,7 @@
 //! The rules are functions from text to findings, so each is tested on strings; only [`run`] touches
 //! git and files. Rules about Rust sources are in [`rust`], about links in [`markdown`].
 
-mod markdown;
+pub mod markdown;
 mod rust;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +16,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 /// What is wrong, and where. Displayed as `path:line: message`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Finding {
+pub struct Finding {
     path: String,
     line: usize,
     message: String,
@@ -30,7 +30,7 @@ impl fmt::Display for Finding {
 
 /// A text file: its path from the root of the repository, with `/`, and what it holds.
 #[derive(Debug)]
-struct File {
+pub struct File {
     path: String,
     text: String,
 }
@@ -90,6 +90,8 @@ fn list_files(root: &Path) -> Result<BTreeSet<String>> {
 /// All findings, by path and line. `paths` holds also the files that are not text.
 fn check(files: &[File], paths: &BTreeSet<String>) -> Vec<Finding> {
     let mut findings = check_engine_pages(paths);
+    findings.extend(markdown::check_summary(files));
+    let anchors = markdown::anchors(files);
     for file in files {
         findings.extend(check_foreign_paths(file));
         if file.has_extension(&["rs", "md", "toml"]) {
@@ -99,7 +101,7 @@ fn check(files: &[File], paths: &BTreeSet<String>) -> Vec<Finding> {
             findings.extend(rust::check(file));
         }
         if file.has_extension(&["md"]) {
-            findings.extend(markdown::check(file, paths));
+            findings.extend(markdown::check(file, paths, &anchors));
         }
     }
     findings.sort();

@@ -194,6 +194,15 @@ impl Detector {
         }
     }
 
+    /// The bytes of a line that are remembered to have been written since the last quiescent point. All of them, if the engine has no history.
+    #[inline]
+    pub fn written(&self, line: u64) -> u64 {
+        match &self.method {
+            Method::Order(online) => online.history.written(line),
+            Method::Graph(_) => u64::MAX,
+        }
+    }
+
     /// The bytes of a line that are remembered to have been accessed, and only atomically since the last quiescent point. None if the
     /// engine has no history.
     pub fn only_atomic(&self, line: u64) -> u64 {

@@ -86,6 +86,7 @@ impl TaskId {
 pub struct SiteId(u32);
 
 impl SiteId {
+    #[cfg(test)]
     pub(crate) const FIRST: SiteId = SiteId(0);
 
     /// The largest site number.

@@ -113,7 +113,8 @@ impl<C: Consumer> Consumer for Contracting<C> {
     fn accesses(&mut self, strand: &Strand, runs: &[Run]) -> Result<(), Error> {
         self.turn(strand.task)?;
         let mut set = SmallSet::default();
-        let small = runs.iter().all(|run| !run.atomic && set.add_run(run));
+        runs.iter().for_each(|run| set.add_run(run));
+        let small = runs.iter().all(|run| !run.atomic);
         if small && strand.locks.is_empty() && !strand.isolated {
             return self.contraction.own(&set, &mut self.told);
         }
@@ -130,7 +131,7 @@ impl<C: Consumer> Consumer for Contracting<C> {
                 self.parents.insert(child, parent);
                 taken
             }
-            Event::TaskEnd { .. } => self.contraction.task_end(|_| 0, &mut self.told)?,
+            Event::TaskEnd { .. } => self.contraction.task_end(Bytes::EMPTY, &mut self.told)?,
             Event::Sync { .. } => self.contraction.sync(&mut self.told)?,
             Event::FrameBegin { .. } => {
                 self.contraction.open(Opened::Frame);

@@ -8,7 +8,6 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use dagsan_core::contract::MOST;
 use dagsan_core::graph::{EdgeKind, GraphBuilder};
 use dagsan_core::oracle::Oracle;
 use dagsan_core::order::{self, Engine, Isolation, Options};
@@ -21,6 +20,9 @@ use crate::{Class, Outcome, Program, Schedule, Stmt, run_in};
 
 /// Strands and tasks that are not needed any more are looked for all the time: what is wrongly forgotten shows here.
 const RECENT: usize = 2;
+
+/// Contractions and what is kept of shared reads have room for so many lines at most: that is little for some programs, and enough for others.
+const ROOM: usize = 32;
 
 /// What one engine said of a program.
 pub struct Verdict {
@@ -278,7 +280,7 @@ fn judge_contracted(
     schedule: Schedule,
     racy_bytes: &BTreeSet<u64>,
 ) -> Result<(), Disagreement> {
-    let limit = 1 + program.walk().count() % MOST;
+    let limit = 1 + program.walk().count() % ROOM;
     let court = Stream::with_recent(Court::new(&[order::default_engine()]), RECENT);
     let mut stream = Stream::new(Contracting::new(court, limit));
     run_in(program, schedule, &mut stream).map_err(ill_formed)?;
@@ -291,7 +293,7 @@ fn judge_contracted(
 /// Without the reads for which others stand, the same run has the same races, whatever the room for what is kept; sections of locks that depend on each other come in the order
 /// of the run, if there are any.
 fn judge_shared(program: &Program, schedule: Schedule) -> Result<(), Disagreement> {
-    let room = 1 + program.walk().count() % MOST;
+    let room = 1 + program.walk().count() % ROOM;
     let options = Options { recent: RECENT, ..Options::default() };
     let detector = || Detector::with_limit(order::default_engine(), options, usize::MAX);
     let bytes = |races: &[Race]| -> BTreeSet<u64> {

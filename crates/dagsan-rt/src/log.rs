@@ -29,7 +29,7 @@
 
 use std::ops::Range;
 
-use dagsan_core::contract::{MOST, SmallSet, Touched};
+use dagsan_core::contract::{SmallSet, Touched};
 use dagsan_core::{AccessKind, Bytes, Location, SiteId, Span};
 
 use crate::journal;
@@ -367,9 +367,9 @@ pub(crate) fn has(line: u64) -> bool {
     unsafe { *layout::mask(SEEN, line) != 0 }
 }
 
-/// Are there so few lines that a set of a tiny task has room for them?
+/// Are there so few lines that they are worth no strand of their own?
 pub(crate) fn is_small() -> bool {
-    const ENTRIES: usize = MOST / 4;
+    const ENTRIES: usize = 64;
     // SAFETY: as in `record`.
     let logs = unsafe { [&*Log::of(AccessKind::Read), &*Log::of(AccessKind::Write)] };
     let few = |log: &Log| {
@@ -391,10 +391,9 @@ pub(crate) fn take_small(sites: &mut Sites, set: &mut SmallSet, private: &Privat
                 let (seen, written) = shared::end(line);
                 let others = !private.of(line);
                 let touched = Touched { read: seen & others, written: written & others, sites: [site; 2] };
-                // One that was also read is in the set.
+                // One that was also read is in the set, and nothing is left of it.
                 if touched.read != 0 {
-                    let added = set.add(line, &touched);
-                    debug_assert!(added, "there is room for a small log");
+                    set.push(line, touched);
                 }
             }
         }

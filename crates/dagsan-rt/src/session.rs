@@ -502,7 +502,7 @@ impl Session {
     #[inline(never)]
     fn deliver_all(&mut self, keeps: bool) {
         self.take_again(None);
-        if self.strand_was_tiny() {
+        if self.strand_was_tiny(keeps) {
             return;
         }
         if let Some(shadow) = self.tasks.shadow() {

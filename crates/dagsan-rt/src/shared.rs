@@ -109,8 +109,9 @@ pub(crate) fn delivered(shared: &mut Shared, spans: &[Span], keeps: bool, detect
     }
 }
 
+/// The running strand has read these bytes of a line, which nobody has written.
 #[inline]
-fn keep(shared: &mut Shared, line: u64, mask: u64) {
+pub(crate) fn keep(shared: &mut Shared, line: u64, mask: u64) {
     if mask == 0 {
         return;
     }

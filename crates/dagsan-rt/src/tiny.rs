@@ -12,12 +12,13 @@
 //! The begin and the end of a scope do not end a strand, which is longer than the core's, then.
 
 use dagsan_core::contract::{Contraction, Expand, MOST, Opened, SmallSet, Taken};
-use dagsan_core::{Bytes, Detector, Error, Event, Run, Stream, TaskId, TaskKind};
+use dagsan_core::{Bytes, Detector, Error, Event, Stream, TaskId, TaskKind};
 
 use crate::log;
-use crate::private::{Private, within};
+use crate::outbox::Outbox;
+use crate::private::Private;
 use crate::session::Session;
-use crate::shared;
+use crate::shared::{self, Shared};
 use crate::tasks::{Birth, Handle, PENDING, Stack, Tasks};
 
 /// What is remembered of a task until it is told.
@@ -72,6 +73,9 @@ impl Tiny {
 struct Telling<'a> {
     stream: &'a mut Stream<Detector>,
     tasks: &'a mut Tasks,
+    shared: &'a mut Shared,
+    /// Is what the running strand has read kept?
+    keeps: bool,
     running: TaskId,
     /// How many strands were told.
     strands: u64,
@@ -91,9 +95,12 @@ impl Expand for Telling<'_> {
     type Tag = Untold;
 
     fn accesses(&mut self, set: &SmallSet) -> Result<(), Error> {
-        let runs: Vec<Run> = set.runs().collect();
         self.strands += 1;
-        self.stream.runs(self.running, &runs)
+        let mut result = Ok(());
+        let mut outbox = Outbox::new(Vec::new(), true, |spans| result = self.stream.spans(self.running, spans));
+        set.runs().for_each(|run| outbox.push(run));
+        outbox.close();
+        result
     }
 
     fn open(&mut self, scope: Opened) -> Result<(), Error> {
@@ -112,6 +119,13 @@ impl Expand for Telling<'_> {
         self.accesses(set)?;
         self.running = parent;
         self.stream.event(Event::TaskEnd { task: child })
+    }
+
+    #[inline]
+    fn has_read(&mut self, line: u64, bytes: u64) {
+        if self.keeps {
+            shared::keep(self.shared, line, bytes & !self.stream.consumer().written(line));
+        }
     }
 }
 
@@ -142,12 +156,12 @@ impl Session {
     }
 
     fn with_contraction<R>(&mut self, action: impl FnOnce(&mut Tiny, &mut Telling) -> R) -> R {
-        let Session { tiny, stream, tasks, .. } = self;
-        if !tiny.contraction.is_pending() {
+        let Session { tiny, stream, tasks, shared, .. } = self;
+        if !tiny.contraction.is_open() {
             tiny.bottom = tasks.slot();
         }
         let running = tasks.number_of(tiny.bottom);
-        let mut telling = Telling { stream, tasks, running, strands: 0 };
+        let mut telling = Telling { stream, tasks, shared, keeps: false, running, strands: 0 };
         let result = action(tiny, &mut telling);
         tiny.strands = tiny.strands.wrapping_sub(telling.strands);
         result
@@ -166,10 +180,10 @@ impl Session {
         short
     }
 
-    /// Have the accesses of the running strand been taken into the contraction? If not, they are where they were, and
-    /// nothing is contracted any more.
+    /// Have the accesses of the running strand been taken into the contraction, and what it has read been kept, if it `keeps` any? If not, they are
+    /// where they were, and nothing is contracted any more.
     #[inline]
-    pub fn strand_was_tiny(&mut self) -> bool {
+    pub fn strand_was_tiny(&mut self, keeps: bool) -> bool {
         if !self.tiny.contraction.is_pending() {
             return false;
         }
@@ -185,7 +199,11 @@ impl Session {
         tasks.touch(private.touched());
         if !tiny.own.is_empty() {
             tiny.strands += 1;
-            let result = self.with_contraction(|tiny, telling| tiny.contraction.own(&tiny.own, telling));
+            let keeps = keeps && self.shared.is_on();
+            let result = self.with_contraction(|tiny, telling| {
+                telling.keeps = keeps;
+                tiny.contraction.own(&tiny.own, telling)
+            });
             self.look_for_news(result);
         }
         true
@@ -279,7 +297,7 @@ impl Session {
         self.deliver();
         self.fresh.end_strand();
         let used = if self.options.hygiene.stacks { self.tasks.used() } else { 0..0 };
-        let gone = |line| within(&used, line);
+        let gone = Bytes::new(used.start as u64, used.len() as u64).unwrap_or(Bytes::EMPTY);
         let result = self.with_contraction(|tiny, telling| tiny.contraction.task_end(gone, telling));
         if !self.took(result) {
             return false;

@@ -8,23 +8,27 @@
 //!
 //! ```text
 //!   level    an open scope, or a task that runs in it; the last is the innermost
-//!            ├─ serial     what precedes whatever the level does next: its own strands, what it has joined
-//!            └─ parallel   what its tasks did that are not joined yet: one group
+//!            ├─ serial     S-bag: what precedes whatever the level does next: its own strands, what it has joined
+//!            └─ parallel   P-bag: what its tasks did that are not joined yet: one group
 //!
-//!   own accesses x   x against parallel; then into serial              sync          parallel into serial
-//!   a task ends      all of its level against the parallel of the      a scope ends  its level against the parallel of
-//!                    level below; then into that                                     the level below; then into its serial
+//!   own accesses     against the P-bags of all levels; then into serial        sync          parallel into serial
+//!   a task ends      its bags into the parallel one of the level below         a scope ends  its bags into the serial one
+//!                                                                                            of the level below
 //! ```
 //!
-//! **Why that is right.** *Inside*: two accesses of the same level that nothing orders meet when the second one is compared with
-//! `parallel`, at the level where their ways part. If they conflict, the contraction is *expanded* first, and the
+//! So this is SP-bags (paper 004) on a small shadow memory (`lines`), in front of the engine: what it finds to be in order costs no more than
+//! that, however many tasks there are.
+//!
+//! **Why that is right.** *Inside*: two accesses that nothing orders meet when the second one is made, as the first is in a P-bag
+//! then, of the level where their ways part. If they conflict, the contraction is *expanded* first, and the
 //! second is told by itself: the engine finds the race. *Outside*: what came before the level was begun, and was told,
 //! has the same order to all of it, as nothing in it is an event that orders by other means (those expand). What comes
 //! later, and is not told through the level, comes after the expansion: then the serial part is a strand of the level's task, which
 //! precedes all that the task does from there on, and the group is one task, parallel to that until it is joined. That is the
 //! order each of their accesses had. Accesses in `serial` that were parallel to the group are told as if they
-//! came before it: they have nothing in common with it that conflicts, and of two reads of a byte whatever is parallel to the first is
-//! also parallel to the second.
+//! came before it: they have nothing in common with it that conflicts. Accesses that are not kept are those that a later one covers, whose order
+//! to everything outside is the same; and readers for which one in a P-bag stands: whatever comes later and follows that one
+//! comes after the end of its scope, and so follows the other, too.
 //!
 //! **What it does not take**: anything but fork-join. A task that goes on elsewhere or waits, futures, promises, locks, atomics,
 //! detached tasks, memory that becomes other memory and is [touched](Contraction::touches): the front end expands, and tells them to the
@@ -34,15 +38,24 @@
 //! Which of the contracted tasks made an access is lost, and of the codes that touched a line all but the first. A front end
 //! that wants to say more of a race than that there is one runs the program again without.
 
+mod bags;
+mod lines;
 mod set;
 
-pub use set::{MOST, SmallSet, Touched};
+pub use set::{SmallSet, Touched};
 
 use std::ops::Range;
 
+use bags::{Bag, Bags};
+use lines::Lines;
+
+use crate::bytes::Bytes;
 use crate::error::Error;
 use crate::event::{Event, TaskKind};
 use crate::ids::TaskId;
+
+/// Room for so many lines is enough, and all of it stays in the processor's second cache.
+pub const MOST: usize = 1024;
 
 /// Who hears of what was contracted, in events of the running task.
 pub trait Expand {
@@ -60,6 +73,12 @@ pub trait Expand {
 
     /// It starts a task that does this and ends; then it goes on. The task may stand for many.
     fn run(&mut self, kind: TaskKind, tag: Self::Tag, set: &SmallSet) -> Result<(), Error>;
+
+    /// The running strand has read these bytes of a line, which is contracted, and nothing that is contracted has written them.
+    #[inline]
+    fn has_read(&mut self, line: u64, bytes: u64) {
+        let _ = (line, bytes);
+    }
 }
 
 /// A scope.
@@ -112,23 +131,22 @@ struct Level<T> {
     kind: LevelKind,
     /// Of a task.
     tag: Option<T>,
-    serial: SmallSet,
-    parallel: SmallSet,
+    /// What it has done itself and joined, if that has touched anything.
+    serial: Option<Bag>,
+    /// What its tasks have done that are not joined.
+    parallel: Option<Bag>,
     /// The first task of the group.
     group: Option<(TaskKind, T)>,
 }
 
 impl<T: Copy> Level<T> {
     fn new() -> Level<T> {
-        let (serial, parallel) = (SmallSet::default(), SmallSet::default());
-        Level { kind: LevelKind::Bottom, tag: None, serial, parallel, group: None }
+        Level { kind: LevelKind::Bottom, tag: None, serial: None, parallel: None, group: None }
     }
 
     #[inline]
     fn begin(&mut self, kind: LevelKind, tag: Option<T>) {
-        (self.kind, self.tag, self.group) = (kind, tag, None);
-        self.serial.clear();
-        self.parallel.clear();
+        *self = Level { kind, tag, ..Level::new() };
     }
 
     /// Does the scope that this level is in join a task of that kind together with all others of the group?
@@ -152,8 +170,8 @@ pub struct Contraction<T> {
     levels: Vec<Level<T>>,
     /// The innermost.
     top: usize,
-    /// Sets have at most so many lines.
-    limit: usize,
+    lines: Lines,
+    bags: Bags,
     /// How many tasks run here, and how many levels have a group.
     parallel: usize,
     /// How many tasks were contracted.
@@ -163,12 +181,13 @@ pub struct Contraction<T> {
 }
 
 impl<T: Copy> Contraction<T> {
-    /// Nothing is contracted, and no set will have more than `limit` lines, which are at most [`MOST`].
+    /// Nothing is contracted, and there is room for `limit` lines, which are at most [`MOST`].
     pub fn new(limit: usize) -> Contraction<T> {
         Contraction {
             levels: vec![Level::new()],
             top: 0,
-            limit: limit.min(MOST),
+            lines: Lines::new(limit.min(MOST)),
+            bags: Bags::default(),
             parallel: 0,
             tasks: 0,
             told: 0,
@@ -183,7 +202,7 @@ impl<T: Copy> Contraction<T> {
     /// Is there anything that the stream has not heard of?
     #[inline]
     pub fn is_pending(&self) -> bool {
-        self.top > 0 || self.levels[0].group.is_some() || !self.levels[0].serial.is_empty()
+        self.top > 0 || self.levels[0].group.is_some() || !self.lines.is_empty()
     }
 
     /// Is anything that the stream has not heard of parallel to what comes, or to something else?
@@ -212,14 +231,19 @@ impl<T: Copy> Contraction<T> {
 
     /// Has anything that is pending to do with these lines?
     pub fn touches(&self, lines: &Range<u64>) -> bool {
-        let sets = self.levels[..=self.top].iter().flat_map(|level| [&level.serial, &level.parallel]);
-        self.is_pending() && sets.into_iter().any(|set| set.touches(lines))
+        self.lines.touch(lines)
     }
 
     /// Nobody can race with what is pending: it is forgotten, all but the scopes that are open.
     pub fn forget(&mut self) {
         debug_assert!(self.parallel == 0);
-        self.levels[..=self.top].iter_mut().for_each(|level| level.serial.clear());
+        self.forget_lines();
+        self.levels[..=self.top].iter_mut().for_each(|level| (level.serial, level.parallel) = (None, None));
+    }
+
+    fn forget_lines(&mut self) {
+        self.lines.clear();
+        self.bags.clear();
     }
 
     /// Tells what is pending. The tasks and scopes that are open are the stream's from here on.
@@ -231,20 +255,20 @@ impl<T: Copy> Contraction<T> {
     fn expand_all(&mut self, to: &mut impl Expand<Tag = T>) -> Result<(), Error> {
         let open = std::mem::take(&mut self.top);
         self.parallel = 0;
-        for Level { kind, tag, serial, parallel, group } in &mut self.levels[..=open] {
+        let mut sets = self.sets(open).into_iter();
+        for Level { kind, tag, group, .. } in &self.levels[..=open] {
             match (*kind, *tag) {
                 (LevelKind::Bottom, _) => {}
                 (LevelKind::Scope(scope), _) => to.open(scope)?,
                 (LevelKind::Task(kind), Some(tag)) => to.start(kind, tag)?,
                 (LevelKind::Task(_), None) => unreachable!("every task has a tag"),
             }
-            if !serial.is_empty() {
-                to.accesses(serial)?;
+            if let Some(serial) = sets.next().filter(|serial| !serial.is_empty()) {
+                to.accesses(&serial)?;
             }
-            if let Some((kind, tag)) = *group
-                && !parallel.is_empty()
-            {
-                to.run(kind, tag, parallel)?;
+            let parallel = sets.next().filter(|parallel| !parallel.is_empty());
+            if let (Some((kind, tag)), Some(parallel)) = (*group, parallel) {
+                to.run(kind, tag, &parallel)?;
                 self.told += 1;
             }
         }
@@ -252,17 +276,67 @@ impl<T: Copy> Contraction<T> {
         Ok(())
     }
 
+    /// What the bags of all levels have done, sorted by lines: for each level the serial one, and the parallel one. The lines are forgotten.
+    fn sets(&mut self, open: usize) -> Vec<SmallSet> {
+        let mut owners = Vec::new();
+        for (number, level) in self.levels[..=open].iter().enumerate() {
+            let bags = [(level.serial, 2 * number), (level.parallel, 2 * number + 1)];
+            owners.extend(bags.into_iter().filter_map(|(bag, owner)| Some((self.bags.find(bag?), owner))));
+        }
+        let mut sets = vec![SmallSet::default(); 2 * (open + 1)];
+        let mut lines: Vec<(u64, Bag, Touched)> =
+            self.lines.iter().map(|(bag, line, touched)| (line, bag, touched)).collect();
+        lines.sort_unstable_by_key(|&(line, ..)| line);
+        for (line, bag, touched) in lines {
+            let bag = self.bags.find(bag);
+            // There are few levels, and the innermost have done most.
+            let owner = owners.iter().rev().find(|&&(other, _)| other == bag);
+            let &(_, owner) = owner.expect("every bag is that of a level");
+            sets[owner].add_latest(line, touched);
+        }
+        self.forget_lines();
+        sets
+    }
+
     /// The running strand has done this, and may go on.
     #[inline]
     pub fn own(&mut self, set: &SmallSet, to: &mut impl Expand<Tag = T>) -> Result<(), Error> {
-        let limit = self.limit;
-        let Level { serial, parallel, .. } = &mut self.levels[self.top];
-        if serial.fits(set, limit) && !parallel.conflicts(set) {
-            serial.absorb(set);
+        if set.is_empty() {
             return Ok(());
         }
-        self.expand(to)?;
-        to.accesses(set)
+        if self.lines.conflicts(set, &mut self.bags) {
+            self.expand(to)?;
+            return to.accesses(set);
+        }
+        if !self.lines.fits(set) {
+            self.expand(to)?;
+            if !self.lines.fits(set) {
+                return to.accesses(set);
+            }
+        }
+        if self.bags.are_many() {
+            self.collect_bags();
+        }
+        let level = &mut self.levels[self.top];
+        let bag = *level.serial.get_or_insert_with(|| self.bags.serial());
+        for (line, touched) in set.iter() {
+            let read = self.lines.add(line, touched, bag, &mut self.bags);
+            if read != 0 {
+                to.has_read(line, read);
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn collect_bags(&mut self) {
+        let (levels, lines) = (&mut self.levels[..=self.top], &mut self.lines);
+        self.bags.collect(|rename| {
+            for bag in levels.iter_mut().flat_map(|level| [&mut level.serial, &mut level.parallel]) {
+                *bag = bag.map(&mut *rename);
+            }
+            lines.rename(rename);
+        });
     }
 
     /// The running task starts another, which runs at once and is likely to end before its parent goes on.
@@ -304,75 +378,78 @@ impl<T: Copy> Contraction<T> {
         Some((top, below))
     }
 
-    /// The running task has ended. Of a line, what `gone` picks was its own, and is no more.
+    /// The running task has ended. These bytes were its own, and are no more.
     #[inline]
-    pub fn task_end(
-        &mut self,
-        gone: impl Fn(u64) -> u64,
-        to: &mut impl Expand<Tag = T>,
-    ) -> Result<Taken, Error> {
-        let limit = self.limit;
+    pub fn task_end(&mut self, gone: Bytes, to: &mut impl Expand<Tag = T>) -> Result<Taken, Error> {
         let Some((level, below)) = self.innermost() else { return self.pass(to) };
         let (LevelKind::Task(kind), Some(tag)) = (level.kind, level.tag) else { return self.pass(to) };
         // What it has spawned it must have joined.
         if level.group.is_some_and(|(kind, _)| kind == TaskKind::Spawn) {
             return self.pass(to);
         }
-        level.serial.remove(&gone);
-        level.parallel.remove(&gone);
-        let Level { serial, parallel, .. } = level;
-        let lines = serial.len() + parallel.len() + below.parallel.len();
-        if lines > limit || below.parallel.conflicts(serial) || below.parallel.conflicts(parallel) {
-            // Once the stream has heard of it, it must hear of its end.
-            return self.pass(to);
-        }
-        below.parallel.absorb(serial);
-        below.parallel.absorb(parallel);
+        let bags = [below.parallel, level.serial, level.parallel];
         // The task and its group are no more; a group is there now, or was.
-        let gone = usize::from(level.group.is_some()) + usize::from(below.group.is_some());
+        let over = usize::from(level.group.is_some()) + usize::from(below.group.is_some());
         below.group.get_or_insert((kind, tag));
-        self.parallel -= gone;
+        let parallel = self.merge(bags);
+        if let Some(bag) = parallel {
+            self.bags.set_parallel(bag, true);
+        }
+        self.levels[self.top - 1].parallel = parallel;
+        self.lines.remove(gone);
+        self.parallel -= over;
         self.top -= 1;
         self.tasks += 1;
         Ok(Taken::Here)
     }
 
+    /// All of these as one, which is what the first of them was.
+    #[inline]
+    fn merge(&mut self, bags: [Option<Bag>; 3]) -> Option<Bag> {
+        bags.into_iter().flatten().reduce(|all, bag| {
+            self.bags.union(all, bag);
+            all
+        })
+    }
+
     /// It joins what it has spawned in its innermost frame.
     #[inline]
     pub fn sync(&mut self, to: &mut impl Expand<Tag = T>) -> Result<Taken, Error> {
-        let limit = self.limit;
         let Level { kind, serial, parallel, group, .. } = &mut self.levels[self.top];
         let spawns = group.is_none_or(|(kind, _)| kind == TaskKind::Spawn);
         // In a finish it would join what the frame around that has spawned.
         let instance = matches!(kind, LevelKind::Scope(Opened::Frame) | LevelKind::Task(_));
-        if !instance || !spawns || !serial.fits(parallel, limit) {
+        if !instance || !spawns {
             return self.pass(to);
         }
-        serial.absorb(parallel);
-        parallel.clear();
+        let bags = [*serial, parallel.take(), None];
         self.parallel -= usize::from(group.take().is_some());
+        self.levels[self.top].serial = self.precede(bags);
         Ok(Taken::Here)
+    }
+
+    /// All of these precede the running strand.
+    #[inline]
+    fn precede(&mut self, bags: [Option<Bag>; 3]) -> Option<Bag> {
+        let serial = self.merge(bags);
+        if let Some(bag) = serial {
+            self.bags.set_parallel(bag, false);
+        }
+        serial
     }
 
     /// It closes its innermost scope.
     #[inline]
     pub fn close(&mut self, scope: Opened, to: &mut impl Expand<Tag = T>) -> Result<Taken, Error> {
-        let limit = self.limit;
         let Some((level, below)) = self.innermost() else { return self.pass(to) };
         let unjoined = scope == Opened::Frame && level.group.is_some();
         if level.kind != LevelKind::Scope(scope) || unjoined {
             return self.pass(to);
         }
-        let Level { serial, parallel, .. } = level;
-        let lines = serial.len() + parallel.len() + below.serial.len();
-        if lines > limit || below.parallel.conflicts(serial) || below.parallel.conflicts(parallel) {
-            return self.pass(to);
-        }
-        below.serial.absorb(serial);
-        below.serial.absorb(parallel);
-        let group = usize::from(level.group.is_some());
-        self.parallel -= group;
+        let bags = [below.serial, level.serial, level.parallel];
+        self.parallel -= usize::from(level.group.is_some());
         self.top -= 1;
+        self.levels[self.top].serial = self.precede(bags);
         Ok(Taken::Here)
     }
 }
@@ -419,6 +496,8 @@ mod tests {
         }
     }
 
+    const NOTHING: Bytes = Bytes::EMPTY;
+
     struct Case {
         contraction: Contraction<u32>,
         told: Told,
@@ -434,7 +513,7 @@ mod tests {
         fn touch(&mut self, kind: AccessKind, line: u64) {
             let mut set = SmallSet::default();
             let at = Location { line, mask: 1 };
-            assert!(set.add_run(&Run { at, kind, site: SiteId::FIRST, atomic: false }));
+            set.add_run(&Run { at, kind, site: SiteId::FIRST, atomic: false });
             self.contraction.own(&set, &mut self.told).unwrap();
         }
 
@@ -442,7 +521,7 @@ mod tests {
         fn task(&mut self, tag: u32, kind: AccessKind, line: u64) -> Taken {
             assert_eq!(self.contraction.spawn(TaskKind::Spawn, tag, &mut self.told), Ok(Taken::Here));
             self.touch(kind, line);
-            self.contraction.task_end(|_| 0, &mut self.told).unwrap()
+            self.contraction.task_end(NOTHING, &mut self.told).unwrap()
         }
     }
 
@@ -493,6 +572,8 @@ mod tests {
         (1..3).for_each(|line| case.touch(AccessKind::Read, line));
         assert!(case.told.0.is_empty());
         case.touch(AccessKind::Read, 3);
+        assert_eq!(case.told.0, ["Frame", "Read1 Read2"]);
+        case.contraction.expand(&mut case.told).unwrap();
         assert_eq!(case.told.0, ["Frame", "Read1 Read2", "Read3"]);
     }
 
@@ -502,7 +583,7 @@ mod tests {
         for tag in 1..3 {
             assert_eq!(case.contraction.spawn(TaskKind::Spawn, tag, &mut case.told), Ok(Taken::Here));
             case.touch(AccessKind::Write, 9);
-            let gone = |line| if line == 9 { u64::MAX } else { 0 };
+            let gone = Bytes::new(9 * 64, 64).unwrap();
             assert_eq!(case.contraction.task_end(gone, &mut case.told), Ok(Taken::Here));
         }
         assert!(case.told.0.is_empty());

@@ -1,23 +1,12 @@
-//! A small set of accesses: the lines it touches, and of each the bytes read and the bytes written.
-//!
-//! Sets of tiny tasks have a handful of lines, so a search looks at all of them, in an array of their own.
-
-use std::ops::Range;
+//! What a strand, or a bag of strands, has done: the lines it has touched, and of each the bytes read and the bytes written.
 
 use crate::access::{AccessKind, Run};
 use crate::bytes::Location;
 use crate::ids::SiteId;
 
-/// No set has more lines.
-pub const MOST: usize = 32;
-
-/// See the module's documentation.
-#[derive(Debug, Clone)]
-pub struct SmallSet {
-    len: usize,
-    lines: [u64; MOST],
-    touched: [Touched; MOST],
-}
+/// See the module's documentation. No line comes twice.
+#[derive(Debug, Clone, Default)]
+pub struct SmallSet(Vec<(u64, Touched)>);
 
 /// What was done to a line.
 #[derive(Debug, Clone, Copy)]
@@ -31,16 +20,14 @@ pub struct Touched {
 }
 
 impl Touched {
-    const NOTHING: Touched = Touched { read: 0, written: 0, sites: [SiteId::FIRST; 2] };
-
     /// Does it conflict with what another strand did to the line?
     #[inline]
-    fn conflicts(&self, other: &Touched) -> bool {
+    pub(super) fn conflicts(&self, other: &Touched) -> bool {
         (self.written & (other.read | other.written)) | (self.read & other.written) != 0
     }
 
     #[inline]
-    fn absorb(&mut self, other: &Touched) {
+    pub(super) fn absorb(&mut self, other: &Touched) {
         if self.read == 0 {
             self.sites[0] = other.sites[0];
         }
@@ -50,11 +37,11 @@ impl Touched {
         self.read |= other.read;
         self.written |= other.written;
     }
-}
 
-impl Default for SmallSet {
-    fn default() -> SmallSet {
-        SmallSet { len: 0, lines: [0; MOST], touched: [Touched::NOTHING; MOST] }
+    /// Was nothing done?
+    #[inline]
+    pub(super) fn is_nothing(&self) -> bool {
+        self.read | self.written == 0
     }
 }
 
@@ -62,105 +49,53 @@ impl SmallSet {
     /// Has it none?
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.0.is_empty()
     }
 
     /// How many lines it has.
     #[inline]
     pub fn len(&self) -> usize {
-        self.len
+        self.0.len()
     }
 
     /// Removes all.
     #[inline]
     pub fn clear(&mut self) {
-        self.len = 0;
+        self.0.clear();
     }
 
     /// Its lines.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = (u64, &Touched)> {
-        self.lines[..self.len].iter().copied().zip(&self.touched[..self.len])
+        self.0.iter().map(|(line, touched)| (*line, touched))
     }
 
-    /// What was done to a line. The latest lines are the likeliest.
+    /// Adds what was done to a line that is not among its lines.
     #[inline]
-    fn find(&self, line: u64) -> Option<usize> {
-        self.lines[..self.len].iter().rposition(|&known| known == line)
+    pub fn push(&mut self, line: u64, touched: Touched) {
+        self.0.push((line, touched));
     }
 
-    /// Is one of these lines among its lines?
-    #[inline]
-    pub(super) fn touches(&self, lines: &Range<u64>) -> bool {
-        self.lines[..self.len].iter().any(|line| lines.contains(line))
-    }
-
-    /// Adds what was done to a line, unless there is no room.
-    #[inline]
-    #[must_use]
-    pub fn add(&mut self, line: u64, touched: &Touched) -> bool {
-        if let Some(at) = self.find(line) {
-            self.touched[at].absorb(touched);
-            return true;
-        }
-        if self.len == MOST {
-            return false;
-        }
-        (self.lines[self.len], self.touched[self.len]) = (line, *touched);
-        self.len += 1;
-        true
-    }
-
-    /// Adds an access, unless there is no room.
-    #[must_use]
-    pub fn add_run(&mut self, run: &Run) -> bool {
+    /// Adds an access.
+    pub fn add_run(&mut self, run: &Run) {
         let Run { at: Location { line, mask }, kind, site, .. } = *run;
         let (read, written) = match kind {
             AccessKind::Read => (mask, 0),
             AccessKind::Write => (0, mask),
         };
-        self.add(line, &Touched { read, written, sites: [site; 2] })
-    }
-
-    /// Does it conflict with a set of another strand?
-    #[inline]
-    pub fn conflicts(&self, other: &SmallSet) -> bool {
-        !self.is_empty()
-            && other
-                .iter()
-                .any(|(line, touched)| self.find(line).is_some_and(|at| self.touched[at].conflicts(touched)))
-    }
-
-    /// Is there room for another set? It may say no where there is, if the two have lines in common.
-    #[inline]
-    pub fn fits(&self, other: &SmallSet, limit: usize) -> bool {
-        self.len + other.len <= limit
-    }
-
-    /// Adds a set that fits.
-    #[inline]
-    pub fn absorb(&mut self, other: &SmallSet) {
-        for (line, touched) in other.iter() {
-            let added = self.add(line, touched);
-            debug_assert!(added, "the set was said to fit");
+        let touched = Touched { read, written, sites: [site; 2] };
+        match self.0.iter_mut().find(|(known, _)| *known == line) {
+            Some((_, known)) => known.absorb(&touched),
+            None => self.push(line, touched),
         }
     }
 
-    /// Removes the bytes that `gone` picks of a line.
-    #[inline]
-    pub fn remove(&mut self, gone: impl Fn(u64) -> u64) {
-        let mut kept = 0;
-        for at in 0..self.len {
-            let (line, mut touched) = (self.lines[at], self.touched[at]);
-            let gone = gone(line);
-            touched.read &= !gone;
-            touched.written &= !gone;
-            if touched.read | touched.written != 0 {
-                (self.lines[kept], self.touched[kept]) = (line, touched);
-                kept += 1;
-            }
+    /// Adds what was done to a line, which is the latest if it is among its lines.
+    pub(super) fn add_latest(&mut self, line: u64, touched: Touched) {
+        match self.0.last_mut() {
+            Some((latest, known)) if *latest == line => known.absorb(&touched),
+            _ => self.push(line, touched),
         }
-        self.len = kept;
     }
 
     /// Its accesses: no byte comes twice, and a write covers a read.
@@ -184,42 +119,21 @@ impl SmallSet {
 mod tests {
     use super::*;
 
-    fn touched(read: u64, written: u64) -> Touched {
-        Touched { read, written, ..Touched::NOTHING }
-    }
-
-    fn set(lines: &[(u64, u64, u64)]) -> SmallSet {
-        let mut set = SmallSet::default();
-        for &(line, read, written) in lines {
-            assert!(set.add(line, &touched(read, written)));
-        }
-        set
-    }
-
     #[test]
     fn reads_do_not_conflict_and_writes_do_on_common_bytes() {
-        let read = set(&[(7, 0b11, 0)]);
-        assert!(!read.conflicts(&set(&[(7, 0b11, 0), (8, 0, 0b11)])));
-        assert!(!read.conflicts(&set(&[(7, 0, 0b100)])));
-        assert!(read.conflicts(&set(&[(8, 1, 0), (7, 0, 0b10)])));
-        assert!(set(&[(7, 0, 1)]).conflicts(&read));
-        assert!(!SmallSet::default().conflicts(&read));
+        let touched = |read, written| Touched { read, written, sites: [SiteId::FIRST; 2] };
+        let read = touched(0b11, 0);
+        assert!(!read.conflicts(&touched(0b11, 0)) && !read.conflicts(&touched(0, 0b100)));
+        assert!(read.conflicts(&touched(0, 0b10)) && touched(0, 0b1).conflicts(&read));
     }
 
     #[test]
-    fn a_full_set_takes_lines_that_it_has() {
-        let mut full = set(&(0..MOST as u64).map(|line| (line, 1, 0)).collect::<Vec<_>>());
-        assert!(!full.add(99, &touched(1, 0)));
-        assert!(full.add(5, &touched(0, 2)));
-        assert_eq!(full.runs().filter(|run| run.at.line == 5).count(), 2);
-        assert!(!full.fits(&set(&[(5, 1, 0)]), MOST));
-    }
-
-    #[test]
-    fn what_is_gone_leaves_no_empty_line() {
-        let mut some = set(&[(1, 0b1, 0), (2, 0b1, 0b10), (3, 0, 0b1)]);
-        some.remove(|line| if line == 3 { 0 } else { 0b1 });
-        let left: Vec<_> = some.runs().map(|run| (run.at.line, run.at.mask, run.kind)).collect();
-        assert_eq!(left, [(2, 0b10, AccessKind::Write), (3, 0b1, AccessKind::Write)]);
+    fn a_write_covers_a_read() {
+        let mut set = SmallSet::default();
+        for (kind, mask) in [(AccessKind::Read, 0b11), (AccessKind::Write, 0b10)] {
+            set.add_run(&Run { at: Location { line: 7, mask }, kind, site: SiteId::FIRST, atomic: false });
+        }
+        let runs: Vec<_> = set.runs().map(|run| (run.at.mask, run.kind)).collect();
+        assert_eq!((set.len(), &runs[..]), (1, &[(0b10, AccessKind::Write), (0b1, AccessKind::Read)][..]));
     }
 }

@@ -226,6 +226,12 @@ impl History {
         self.bytes_that(line, |state| self.transitions.is_unwritten(state))
     }
 
+    /// The bytes of a line that were written by somebody who is remembered.
+    #[inline]
+    pub(crate) fn written(&self, line: u64) -> u64 {
+        self.bytes_that(line, |state| !self.transitions.is_unwritten(state))
+    }
+
     /// The bytes of a line that were accessed, and only atomically by all who are remembered.
     pub(crate) fn only_atomic(&self, line: u64) -> u64 {
         self.bytes_that(line, |state| self.transitions.is_only_atomic(state))

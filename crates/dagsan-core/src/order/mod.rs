@@ -15,7 +15,7 @@ pub mod multibags;
 pub mod sf_order;
 mod sp;
 mod strands;
-mod union_find;
+pub(crate) mod union_find;
 pub mod vector_clock;
 
 pub(crate) use strands::Strands;

@@ -13,7 +13,7 @@
 use crate::error::Error;
 
 /// Disjoint sets of the numbers `0, 1, 2, …`.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct UnionFind {
     entries: Vec<u32>,
 }

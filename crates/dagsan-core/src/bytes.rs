@@ -34,9 +34,6 @@ pub struct Bytes {
 }
 
 impl Bytes {
-    /// No byte.
-    pub const EMPTY: Bytes = Bytes { start: 0, len: 0 };
-
     /// The `len` bytes from `start` on.
     #[inline]
     pub fn new(start: u64, len: u64) -> Result<Bytes, OutOfAddressSpace> {

@@ -127,11 +127,11 @@ impl<C: Consumer> Consumer for Contracting<C> {
         self.turn(event.task())?;
         let taken = match event {
             Event::Spawn { parent, child, kind } => {
-                let taken = self.contraction.spawn(kind, child, &mut self.told)?;
+                let taken = self.contraction.spawn(kind, child, 0..0, &mut self.told)?;
                 self.parents.insert(child, parent);
                 taken
             }
-            Event::TaskEnd { .. } => self.contraction.task_end(Bytes::EMPTY, &mut self.told)?,
+            Event::TaskEnd { .. } => self.contraction.task_end(&mut self.told)?,
             Event::Sync { .. } => self.contraction.sync(&mut self.told)?,
             Event::FrameBegin { .. } => {
                 self.contraction.open(Opened::Frame);

@@ -391,7 +391,7 @@ pub(crate) fn take_small(sites: &mut Sites, set: &mut SmallSet, private: &Privat
                 let (seen, written) = shared::end(line);
                 let others = !private.of(line);
                 let touched = Touched { read: seen & others, written: written & others, sites: [site; 2] };
-                // One that was also read is in the set, and nothing is left of it.
+                // Of a line that was also read, and is in the set, nothing is left.
                 if touched.read != 0 {
                     set.push(line, touched);
                 }

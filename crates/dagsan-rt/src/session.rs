@@ -96,8 +96,8 @@ pub struct Session {
     call: Option<u32>,
     /// Room for spans on their way to the detector.
     pub spans: Vec<Span>,
-    /// Deliveries since memory was last looked at.
-    deliveries: u32,
+    /// How many strands, or lines of contracted ones, were told since memory was last looked at.
+    deliveries: u64,
 }
 
 /// Does something with the session for a function that the program has called, and whose frame this is. What lies below is gone when it
@@ -555,8 +555,14 @@ impl Session {
         if met > self.found.meetings.len() {
             self.found.meetings.resize(met, self.call);
         }
-        self.deliveries += 1;
-        if self.options.max_memory != 0 && self.deliveries.is_multiple_of(128) {
+        self.look_at_memory(1);
+    }
+
+    /// So many strands, or lines of contracted ones, have been told: does the detector hold too much by now?
+    pub fn look_at_memory(&mut self, told: u64) {
+        self.deliveries += told;
+        if self.options.max_memory != 0 && self.deliveries >= 128 {
+            self.deliveries = 0;
             let (order, accesses) = self.stream.consumer().memory();
             let held = (order + accesses) >> 20;
             if held > self.options.max_memory {

@@ -15,6 +15,7 @@
 use std::ops::Range;
 
 use dagsan_core::shared::{Forget, ROOM, SharedReads};
+use dagsan_core::vacant::Vacant;
 use dagsan_core::{AccessKind, Detector, Span};
 
 use crate::layout::{self, KEPT, SEEN, WRITTEN};
@@ -29,12 +30,15 @@ pub type Shared = SharedReads<u32, Tables>;
 
 /// The main task runs, and nothing is kept; nor will be, if it is not `on`.
 pub fn new(on: bool) -> Shared {
-    Shared::new(0, Tables, if on { ROOM } else { 0 })
+    Shared::new(0, Tables::default(), if on { ROOM } else { 0 })
 }
 
 /// The tables. Whoever has it runs the tasks and is in the session.
-#[derive(Debug)]
-pub struct Tables;
+#[derive(Debug, Default)]
+pub struct Tables {
+    /// Lines of which nothing is kept.
+    vacant: Vacant,
+}
 
 impl Forget for Tables {
     fn forget(&mut self, lines: Range<u64>) {
@@ -123,6 +127,7 @@ pub(crate) fn keep(shared: &mut Shared, line: u64, mask: u64) {
             *layout::mask(SEEN, line) = u64::MAX;
         }
     }
+    shared.bits.vacant.fill(line);
     shared.keep(line..line + 1);
 }
 
@@ -135,10 +140,16 @@ pub(crate) fn forget_range(shared: &mut Shared, range: &Range<usize>) {
     if lines.end - lines.start > MANY {
         return shared.forget_all();
     }
-    for line in lines {
-        standing::forget(line);
-        if kept(line) != 0 {
-            forget(line, within(range, line));
+    if standing::is_any() {
+        lines.clone().for_each(standing::forget);
+    }
+    // Of the first and the last line something may stay.
+    let [lower, upper] = shared.bits.vacant.empty(lines.start + 1..(lines.end - 1).max(lines.start + 1));
+    for part in [lines.start..lines.start + 1, lower, upper, lines.end - 1..lines.end] {
+        for line in part {
+            if kept(line) != 0 {
+                forget(line, within(range, line));
+            }
         }
     }
 }

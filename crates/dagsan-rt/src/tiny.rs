@@ -11,6 +11,8 @@
 //!
 //! The begin and the end of a scope do not end a strand, which is longer than the core's, then.
 
+use std::ops::Range;
+
 use dagsan_core::contract::{Contraction, Expand, MOST, Opened, SmallSet, Taken};
 use dagsan_core::{Bytes, Detector, Error, Event, Stream, TaskId, TaskKind};
 
@@ -77,8 +79,9 @@ struct Telling<'a> {
     /// Is what the running strand has read kept?
     keeps: bool,
     running: TaskId,
-    /// How many strands were told.
+    /// How many strands were told, and lines of them.
     strands: u64,
+    lines: u64,
 }
 
 impl Telling<'_> {
@@ -96,8 +99,10 @@ impl Expand for Telling<'_> {
 
     fn accesses(&mut self, set: &SmallSet) -> Result<(), Error> {
         self.strands += 1;
+        self.lines += set.len() as u64;
         let mut result = Ok(());
-        let mut outbox = Outbox::new(Vec::new(), true, |spans| result = self.stream.spans(self.running, spans));
+        let mut outbox =
+            Outbox::new(Vec::new(), true, |spans| result = self.stream.spans(self.running, spans));
         set.runs().for_each(|run| outbox.push(run));
         outbox.close();
         result
@@ -161,9 +166,13 @@ impl Session {
             tiny.bottom = tasks.slot();
         }
         let running = tasks.number_of(tiny.bottom);
-        let mut telling = Telling { stream, tasks, shared, keeps: false, running, strands: 0 };
+        let mut telling = Telling { stream, tasks, shared, keeps: false, running, strands: 0, lines: 0 };
         let result = action(tiny, &mut telling);
-        tiny.strands = tiny.strands.wrapping_sub(telling.strands);
+        let Telling { strands, lines, .. } = telling;
+        if strands > 0 {
+            self.tiny.strands = self.tiny.strands.wrapping_sub(strands);
+            self.look_at_memory(lines);
+        }
         result
     }
 
@@ -279,13 +288,25 @@ impl Session {
         self.deliver_before_spawn();
         self.fresh.end_strand();
         let untold = Untold { slot: self.tasks.next_slot(), birth };
-        let result = self.with_contraction(|tiny, telling| tiny.contraction.spawn(kind, untold, telling));
+        let own = self.own_stack(stack);
+        let result =
+            self.with_contraction(|tiny, telling| tiny.contraction.spawn(kind, untold, own, telling));
         if !self.took(result) {
             return None;
         }
         self.tasks.mark();
         self.begin_on(stack);
         Some(self.tasks.spawn(PENDING, kind, stack))
+    }
+
+    /// The addresses that are other memory when a task has ended that begins there.
+    #[inline]
+    fn own_stack(&self, Stack { low, high }: Stack) -> Range<u64> {
+        if !self.options.hygiene.stacks {
+            return 0..0;
+        }
+        let low = if low == 0 { self.tasks.stack().low } else { low };
+        low as u64..high as u64
     }
 
     /// The running task ends, and its parent goes on.
@@ -297,8 +318,7 @@ impl Session {
         self.deliver();
         self.fresh.end_strand();
         let used = if self.options.hygiene.stacks { self.tasks.used() } else { 0..0 };
-        let gone = Bytes::new(used.start as u64, used.len() as u64).unwrap_or(Bytes::EMPTY);
-        let result = self.with_contraction(|tiny, telling| tiny.contraction.task_end(gone, telling));
+        let result = self.with_contraction(|tiny, telling| tiny.contraction.task_end(telling));
         if !self.took(result) {
             return false;
         }

@@ -2,17 +2,19 @@
 //!
 //! ```text
 //!   slots, open addressing      entries, a chain for each line
-//!   ┌──────┬───────┐           ┌──────┬─────────┬───────┬─────┬──────┐
-//!   │ line │ first ├──────────►│ read │ written │ sites │ bag │ next ├──► …
-//!   └──────┴───────┘           └──────┴─────────┴───────┴─────┴──────┘
+//!   ┌──────┬───────┐           ┌──────┬─────────┬───────┬─────┬───────┬──────┐
+//!   │ line │ first ├──────────►│ read │ written │ sites │ bag │ owner │ next ├──► …
+//!   └──────┴───────┘           └──────┴─────────┴───────┴─────┴───────┴──────┘
 //! ```
+//!
+//! The stack of an ended task is other memory. So entries for stacks have the name of the task whose stack it is, whoever has made the access, and are
+//! dead when that has ended.
 //!
 //! As in SP-bags, a byte has at most one writer and one reader here. A new access replaces those that precede it, and that it covers;
 //! of two parallel readers the first stays, as whatever comes later and is parallel to the second is parallel to it.
 
 use super::bags::{Bag, Bags};
 use super::set::{SmallSet, Touched};
-use crate::bytes::Bytes;
 
 /// Where an entry is.
 type At = u32;
@@ -32,10 +34,25 @@ struct Slot {
     first: At,
 }
 
+/// A task that runs, or did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Owner {
+    /// Its level.
+    pub(super) level: u32,
+    /// Which of the tasks at that level it is.
+    pub(super) number: u32,
+}
+
+impl Owner {
+    /// Of memory that is no contracted task's stack.
+    pub(super) const NOBODY: Owner = Owner { level: 0, number: 0 };
+}
+
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     touched: Touched,
     bag: Bag,
+    owner: Owner,
     next: At,
 }
 
@@ -112,14 +129,14 @@ impl Lines {
         if known == line { first } else { NONE }
     }
 
-    /// Does something that is parallel to the running strand conflict with what that has done?
+    /// Does something that is parallel to the running strand conflict with what that has done, in memory that is still there?
     #[inline]
-    pub(super) fn conflicts(&self, set: &SmallSet, bags: &mut Bags) -> bool {
+    pub(super) fn conflicts(&self, set: &SmallSet, bags: &mut Bags, runs: impl Fn(Owner) -> bool) -> bool {
         set.iter().any(|(line, touched)| {
             let mut at = self.first(line);
             while at != NONE {
                 let entry = &self.entries[at as usize];
-                if touched.conflicts(&entry.touched) && bags.is_parallel(entry.bag) {
+                if touched.conflicts(&entry.touched) && bags.is_parallel(entry.bag) && runs(entry.owner) {
                     return true;
                 }
                 at = entry.next;
@@ -128,10 +145,16 @@ impl Lines {
         })
     }
 
-    /// The running strand, which is in that bag, has done this to a line for which there is room, and does not conflict. Returns the bytes that it has
-    /// read, and that nobody here has written.
+    /// A strand, which is in that bag, has done this to bytes of a line for which there is room; they are `owner`'s, and it does not conflict. Returns the
+    /// bytes that it has read, and that nobody here has written.
     #[inline]
-    pub(super) fn add(&mut self, line: u64, touched: &Touched, bag: Bag, bags: &mut Bags) -> u64 {
+    pub(super) fn add(
+        &mut self,
+        (line, touched): (u64, &Touched),
+        (bag, owner): (Bag, Owner),
+        bags: &mut Bags,
+        runs: impl Fn(Owner) -> bool,
+    ) -> u64 {
         let slot = self.slot(line);
         if self.slots[slot].line != line {
             self.slots[slot] = Slot { line, first: NONE };
@@ -142,29 +165,33 @@ impl Lines {
         let (mut own, mut written, mut length) = (NONE, 0, 0);
         let (mut before, mut at) = (NONE, self.slots[slot].first);
         while at != NONE {
-            let Entry { touched: known, bag: of, next } = &mut self.entries[at as usize];
+            let Entry { touched: known, bag: of, owner: whose, next } = &mut self.entries[at as usize];
             let (here, next) = (at, *next);
-            written |= known.written;
             *of = bags.find(*of);
+            let mut is_there = runs(*whose);
             if *of == bag {
-                own = here;
+                if *whose == owner {
+                    own = here;
+                }
             } else if bags.is_parallel(*of) {
-                new.read &= !known.read;
+                new.read &= if is_there { !known.read } else { u64::MAX };
             } else {
                 known.read &= !(read | new.written);
                 known.written &= !new.written;
+                is_there &= !known.is_nothing();
             }
-            if known.is_nothing() {
-                self.unlink(slot, before, here);
-            } else {
+            if is_there {
+                written |= known.written;
                 (before, length) = (here, length + 1);
+            } else {
+                self.unlink(slot, before, here);
             }
             at = next;
         }
         if own != NONE {
             self.entries[own as usize].touched.absorb(&new);
         } else if !new.is_nothing() {
-            self.link(slot, Entry { touched: new, bag, next: NONE });
+            self.link(slot, Entry { touched: new, bag, owner, next: NONE });
             if length >= LONG {
                 self.shorten(slot);
             }
@@ -204,8 +231,9 @@ impl Lines {
         while first != NONE {
             let (mut before, mut at) = (first, self.entries[first as usize].next);
             while at != NONE {
-                let Entry { touched, bag, next } = self.entries[at as usize];
-                if bag == self.entries[first as usize].bag {
+                let Entry { touched, bag, owner, next } = self.entries[at as usize];
+                let one = &self.entries[first as usize];
+                if (bag, owner) == (one.bag, one.owner) {
                     self.entries[first as usize].touched.absorb(&touched);
                     self.unlink(slot, before, at);
                 } else {
@@ -214,44 +242,6 @@ impl Lines {
                 at = next;
             }
             first = self.entries[first as usize].next;
-        }
-    }
-
-    /// The bytes are other memory from here on.
-    pub(super) fn remove(&mut self, bytes: Bytes) {
-        if self.live == 0 || bytes.is_empty() {
-            return;
-        }
-        if bytes.len() / crate::LINE_BYTES <= self.used.len() as u64 {
-            for (line, mask) in bytes.lines() {
-                let slot = self.slot(line);
-                if self.slots[slot].line == line {
-                    self.remove_in(slot, mask);
-                }
-            }
-            return;
-        }
-        for number in 0..self.used.len() {
-            let slot = self.used[number] as usize;
-            if let Some(mask) = bytes.within(self.slots[slot].line) {
-                self.remove_in(slot, mask);
-            }
-        }
-    }
-
-    fn remove_in(&mut self, slot: usize, mask: u64) {
-        let (mut before, mut at) = (NONE, self.slots[slot].first);
-        while at != NONE {
-            let Entry { touched, next, .. } = &mut self.entries[at as usize];
-            let (here, next) = (at, *next);
-            touched.read &= !mask;
-            touched.written &= !mask;
-            if touched.is_nothing() {
-                self.unlink(slot, before, here);
-            } else {
-                before = here;
-            }
-            at = next;
         }
     }
 
@@ -270,16 +260,19 @@ impl Lines {
         self.used.iter().map(|&slot| self.slots[slot as usize])
     }
 
-    /// What was done, and by whom.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (Bag, u64, Touched)> {
-        self.used().flat_map(move |Slot { line, first }| {
+    /// What was done, and by whom, to memory that is still there.
+    pub(super) fn iter(&self, runs: impl Fn(Owner) -> bool) -> impl Iterator<Item = (Bag, u64, Touched)> {
+        let entries = self.used().flat_map(move |Slot { line, first }| {
             let mut at = first;
             std::iter::from_fn(move || {
-                let Entry { touched, bag, next } = *self.entries.get(at as usize)?;
-                at = next;
-                Some((bag, line, touched))
+                let entry = self.entries.get(at as usize)?;
+                at = entry.next;
+                Some((line, entry))
             })
-        })
+        });
+        entries
+            .filter(move |(_, entry)| runs(entry.owner))
+            .map(|(line, entry)| (entry.bag, line, entry.touched))
     }
 
     /// Bags have other names from here on. Entries that are free are asked about too.
@@ -298,9 +291,18 @@ mod tests {
     }
 
     fn left(lines: &Lines) -> Vec<(u64, u64, u64)> {
-        let mut all: Vec<_> = lines.iter().map(|(_, line, done)| (line, done.read, done.written)).collect();
+        let mut all: Vec<_> =
+            lines.iter(runs).map(|(_, line, done)| (line, done.read, done.written)).collect();
         all.sort_unstable();
         all
+    }
+
+    fn runs(owner: Owner) -> bool {
+        owner == Owner::NOBODY
+    }
+
+    fn add(lines: &mut Lines, line: u64, touched: Touched, bag: Bag, bags: &mut Bags) -> u64 {
+        lines.add((line, &touched), (bag, Owner::NOBODY), bags, runs)
     }
 
     #[test]
@@ -308,11 +310,11 @@ mod tests {
         let (mut lines, mut bags) = (Lines::new(8), Bags::default());
         let (ended, running) = (bags.serial(), bags.serial());
         bags.set_parallel(ended, true);
-        assert_eq!(lines.add(3, &touched(0b11, 0), ended, &mut bags), 0b11);
-        assert_eq!(lines.add(3, &touched(0b110, 0), running, &mut bags), 0b110);
+        assert_eq!(add(&mut lines, 3, touched(0b11, 0), ended, &mut bags), 0b11);
+        assert_eq!(add(&mut lines, 3, touched(0b110, 0), running, &mut bags), 0b110);
         assert_eq!(left(&lines), [(3, 0b11, 0), (3, 0b100, 0)]);
         bags.set_parallel(ended, false);
-        lines.add(3, &touched(0b111, 0b1), running, &mut bags);
+        add(&mut lines, 3, touched(0b111, 0b1), running, &mut bags);
         assert_eq!(left(&lines), [(3, 0b110, 0b1)]);
     }
 
@@ -320,22 +322,34 @@ mod tests {
     fn a_reader_hears_of_writers() {
         let (mut lines, mut bags) = (Lines::new(8), Bags::default());
         let (one, two) = (bags.serial(), bags.serial());
-        lines.add(3, &touched(0, 0b10), one, &mut bags);
-        assert_eq!(lines.add(3, &touched(0b111, 0b100), two, &mut bags), 0b1);
+        add(&mut lines, 3, touched(0, 0b10), one, &mut bags);
+        assert_eq!(add(&mut lines, 3, touched(0b111, 0b100), two, &mut bags), 0b1);
     }
 
     #[test]
-    fn what_is_gone_leaves_no_entry() {
+    fn a_stack_is_gone_with_its_task() {
+        let (mut lines, mut bags) = (Lines::new(8), Bags::default());
+        let (ended, running) = (bags.serial(), bags.serial());
+        let task = Owner { level: 1, number: 1 };
+        lines.add((3, &touched(0, 0b11)), (ended, task), &mut bags, |_| true);
+        bags.set_parallel(ended, true);
+        let mut set = SmallSet::default();
+        set.push(3, touched(0b1, 0));
+        assert!(lines.conflicts(&set, &mut bags, |_| true) && !lines.conflicts(&set, &mut bags, runs));
+        assert!(left(&lines).is_empty());
+        assert_eq!(add(&mut lines, 3, touched(0b1, 0), running, &mut bags), 0b1);
+        assert_eq!(lines.live, 1);
+    }
+
+    #[test]
+    fn lines_are_touched_by_what_was_done_to_them() {
         let (mut lines, mut bags) = (Lines::new(8), Bags::default());
         let bag = bags.serial();
-        for line in 1..4 {
-            lines.add(line, &touched(1, 2), bag, &mut bags);
-        }
-        lines.remove(Bytes::new(64, 128).unwrap());
-        assert!(left(&lines) == [(3, 0, 2)] || left(&lines) == [(3, 1, 2)]);
-        assert!(!lines.touch(&(1..3)) && lines.touch(&(0..1000)));
-        lines.remove(Bytes::new(0, 1 << 20).unwrap());
-        assert!(lines.is_empty() && !lines.touch(&(0..1000)));
+        assert!(!lines.touch(&(0..1000)));
+        add(&mut lines, 3, touched(1, 2), bag, &mut bags);
+        assert!(!lines.touch(&(1..3)) && lines.touch(&(3..4)) && lines.touch(&(0..1000)));
+        lines.clear();
+        assert!(!lines.touch(&(3..4)));
     }
 
     #[test]
@@ -343,7 +357,7 @@ mod tests {
         let (mut lines, mut bags) = (Lines::new(8), Bags::default());
         let all: Vec<Bag> = (0..20).map(|_| bags.serial()).collect();
         for (bit, &bag) in all.iter().enumerate() {
-            lines.add(0, &touched(0, 1 << bit), bag, &mut bags);
+            add(&mut lines, 0, touched(0, 1 << bit), bag, &mut bags);
             bags.union(all[0], bag);
         }
         assert!(lines.live <= LONG + 1, "{}", lines.live);

@@ -47,9 +47,9 @@ pub use set::{SmallSet, Touched};
 use std::ops::Range;
 
 use bags::{Bag, Bags};
-use lines::Lines;
+use lines::{Lines, Owner};
 
-use crate::bytes::Bytes;
+use crate::bytes::{Bytes, LINE_BYTES};
 use crate::error::Error;
 use crate::event::{Event, TaskKind};
 use crate::ids::TaskId;
@@ -131,6 +131,11 @@ struct Level<T> {
     kind: LevelKind,
     /// Of a task.
     tag: Option<T>,
+    /// Which of the tasks at this level it is; 0 if it is none.
+    number: u32,
+    /// The stack of a task, and all of those from the bottom to here, as addresses.
+    stack: Range<u64>,
+    stacks: Range<u64>,
     /// What it has done itself and joined, if that has touched anything.
     serial: Option<Bag>,
     /// What its tasks have done that are not joined.
@@ -141,12 +146,21 @@ struct Level<T> {
 
 impl<T: Copy> Level<T> {
     fn new() -> Level<T> {
-        Level { kind: LevelKind::Bottom, tag: None, serial: None, parallel: None, group: None }
+        Level {
+            kind: LevelKind::Bottom,
+            tag: None,
+            number: 0,
+            stack: 0..0,
+            stacks: 0..0,
+            serial: None,
+            parallel: None,
+            group: None,
+        }
     }
 
     #[inline]
-    fn begin(&mut self, kind: LevelKind, tag: Option<T>) {
-        *self = Level { kind, tag, ..Level::new() };
+    fn begin(&mut self, kind: LevelKind, stacks: Range<u64>) {
+        *self = Level { kind, stacks, ..Level::new() };
     }
 
     /// Does the scope that this level is in join a task of that kind together with all others of the group?
@@ -170,6 +184,8 @@ pub struct Contraction<T> {
     levels: Vec<Level<T>>,
     /// The innermost.
     top: usize,
+    /// The number of the task that was begun last.
+    latest: u32,
     lines: Lines,
     bags: Bags,
     /// How many tasks run here, and how many levels have a group.
@@ -186,6 +202,7 @@ impl<T: Copy> Contraction<T> {
         Contraction {
             levels: vec![Level::new()],
             top: 0,
+            latest: 0,
             lines: Lines::new(limit.min(MOST)),
             bags: Bags::default(),
             parallel: 0,
@@ -272,7 +289,7 @@ impl<T: Copy> Contraction<T> {
                 self.told += 1;
             }
         }
-        self.levels[0].begin(LevelKind::Bottom, None);
+        self.levels[0].begin(LevelKind::Bottom, 0..0);
         Ok(())
     }
 
@@ -284,8 +301,9 @@ impl<T: Copy> Contraction<T> {
             owners.extend(bags.into_iter().filter_map(|(bag, owner)| Some((self.bags.find(bag?), owner))));
         }
         let mut sets = vec![SmallSet::default(); 2 * (open + 1)];
+        let runs = |owner| is_running(&self.levels[..=open], owner);
         let mut lines: Vec<(u64, Bag, Touched)> =
-            self.lines.iter().map(|(bag, line, touched)| (line, bag, touched)).collect();
+            self.lines.iter(runs).map(|(bag, line, touched)| (line, bag, touched)).collect();
         lines.sort_unstable_by_key(|&(line, ..)| line);
         for (line, bag, touched) in lines {
             let bag = self.bags.find(bag);
@@ -304,7 +322,8 @@ impl<T: Copy> Contraction<T> {
         if set.is_empty() {
             return Ok(());
         }
-        if self.lines.conflicts(set, &mut self.bags) {
+        let runs = |owner| is_running(&self.levels[..=self.top], owner);
+        if self.lines.conflicts(set, &mut self.bags, runs) {
             self.expand(to)?;
             return to.accesses(set);
         }
@@ -317,12 +336,25 @@ impl<T: Copy> Contraction<T> {
         if self.bags.are_many() {
             self.collect_bags();
         }
-        let level = &mut self.levels[self.top];
-        let bag = *level.serial.get_or_insert_with(|| self.bags.serial());
+        let bag = *self.levels[self.top].serial.get_or_insert_with(|| self.bags.serial());
+        let levels = &self.levels[..=self.top];
+        let runs = |owner| is_running(levels, owner);
+        let stacks = &levels[self.top].stacks;
         for (line, touched) in set.iter() {
-            let read = self.lines.add(line, touched, bag, &mut self.bags);
-            if read != 0 {
-                to.has_read(line, read);
+            let start = line * LINE_BYTES;
+            if start >= stacks.end || start + LINE_BYTES <= stacks.start {
+                let read = self.lines.add((line, touched), (bag, Owner::NOBODY), &mut self.bags, runs);
+                if read != 0 {
+                    to.has_read(line, read);
+                }
+                continue;
+            }
+            // Stacks are read again by few, and are gone soon: they are not worth to be kept.
+            for (owner, bytes) in owners(levels, line) {
+                let part = touched.to(bytes);
+                if !part.is_nothing() {
+                    self.lines.add((line, &part), (bag, owner), &mut self.bags, runs);
+                }
             }
         }
         Ok(())
@@ -339,13 +371,29 @@ impl<T: Copy> Contraction<T> {
         });
     }
 
-    /// The running task starts another, which runs at once and is likely to end before its parent goes on.
+    /// The running task starts another, which runs at once and is likely to end before its parent goes on. Its stack is at these
+    /// addresses, below those of tasks that wait for it if it is the same.
     #[inline]
-    pub fn spawn(&mut self, kind: TaskKind, tag: T, to: &mut impl Expand<Tag = T>) -> Result<Taken, Error> {
+    pub fn spawn(
+        &mut self,
+        kind: TaskKind,
+        tag: T,
+        stack: Range<u64>,
+        to: &mut impl Expand<Tag = T>,
+    ) -> Result<Taken, Error> {
         if !self.levels[self.top].takes(kind) {
             return self.pass(to);
         }
-        self.push(LevelKind::Task(kind), Some(tag));
+        let below = &self.levels[self.top].stacks;
+        let stacks = if below.is_empty() {
+            stack.clone()
+        } else {
+            below.start.min(stack.start)..below.end.max(stack.end)
+        };
+        self.latest = self.latest.wrapping_add(1).max(1);
+        let number = self.latest;
+        let level = self.push(LevelKind::Task(kind), stacks);
+        (level.tag, level.number, level.stack) = (Some(tag), number, stack);
         self.parallel += 1;
         Ok(Taken::Here)
     }
@@ -353,16 +401,19 @@ impl<T: Copy> Contraction<T> {
     /// It opens a scope.
     #[inline]
     pub fn open(&mut self, scope: Opened) {
-        self.push(LevelKind::Scope(scope), None);
+        let stacks = self.levels[self.top].stacks.clone();
+        self.push(LevelKind::Scope(scope), stacks);
     }
 
     #[inline]
-    fn push(&mut self, kind: LevelKind, tag: Option<T>) {
+    fn push(&mut self, kind: LevelKind, stacks: Range<u64>) -> &mut Level<T> {
         self.top += 1;
         if self.top == self.levels.len() {
             self.levels.push(Level::new());
         }
-        self.levels[self.top].begin(kind, tag);
+        let level = &mut self.levels[self.top];
+        level.begin(kind, stacks);
+        level
     }
 
     #[cold]
@@ -378,9 +429,9 @@ impl<T: Copy> Contraction<T> {
         Some((top, below))
     }
 
-    /// The running task has ended. These bytes were its own, and are no more.
+    /// The running task has ended. Its own stack is no more.
     #[inline]
-    pub fn task_end(&mut self, gone: Bytes, to: &mut impl Expand<Tag = T>) -> Result<Taken, Error> {
+    pub fn task_end(&mut self, to: &mut impl Expand<Tag = T>) -> Result<Taken, Error> {
         let Some((level, below)) = self.innermost() else { return self.pass(to) };
         let (LevelKind::Task(kind), Some(tag)) = (level.kind, level.tag) else { return self.pass(to) };
         // What it has spawned it must have joined.
@@ -396,7 +447,6 @@ impl<T: Copy> Contraction<T> {
             self.bags.set_parallel(bag, true);
         }
         self.levels[self.top - 1].parallel = parallel;
-        self.lines.remove(gone);
         self.parallel -= over;
         self.top -= 1;
         self.tasks += 1;
@@ -454,6 +504,38 @@ impl<T: Copy> Contraction<T> {
     }
 }
 
+/// Is the task, whose stack it is, among those that run?
+#[inline]
+fn is_running<T>(levels: &[Level<T>], owner: Owner) -> bool {
+    levels.get(owner.level as usize).is_some_and(|level| level.number == owner.number)
+}
+
+/// Whose the bytes of a line are: the innermost task's on whose stack they are, or nobody's.
+#[inline]
+fn owners<T>(levels: &[Level<T>], line: u64) -> impl Iterator<Item = (Owner, u64)> {
+    let (mut rest, mut left) = (u64::MAX, levels.len());
+    std::iter::from_fn(move || {
+        while rest != 0 && left > 1 {
+            left -= 1;
+            let Level { number, stack, .. } = &levels[left];
+            let start = line * LINE_BYTES;
+            let bytes = if stack.start <= start && start + LINE_BYTES <= stack.end {
+                rest
+            } else if *number == 0 {
+                0
+            } else {
+                let stack = Bytes::new(stack.start, stack.end - stack.start).ok()?;
+                rest & stack.within(line).unwrap_or(0)
+            };
+            if bytes != 0 {
+                rest &= !bytes;
+                return Some((Owner { level: left as u32, number: *number }, bytes));
+            }
+        }
+        (rest != 0).then(|| (Owner::NOBODY, std::mem::take(&mut rest)))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -496,8 +578,6 @@ mod tests {
         }
     }
 
-    const NOTHING: Bytes = Bytes::EMPTY;
-
     struct Case {
         contraction: Contraction<u32>,
         told: Told,
@@ -519,9 +599,9 @@ mod tests {
 
         /// A task that touches a line.
         fn task(&mut self, tag: u32, kind: AccessKind, line: u64) -> Taken {
-            assert_eq!(self.contraction.spawn(TaskKind::Spawn, tag, &mut self.told), Ok(Taken::Here));
+            assert_eq!(self.contraction.spawn(TaskKind::Spawn, tag, 0..0, &mut self.told), Ok(Taken::Here));
             self.touch(kind, line);
-            self.contraction.task_end(NOTHING, &mut self.told).unwrap()
+            self.contraction.task_end(&mut self.told).unwrap()
         }
     }
 
@@ -578,14 +658,40 @@ mod tests {
     }
 
     #[test]
-    fn the_memory_of_a_task_is_gone_with_it() {
+    fn the_stack_of_a_task_is_gone_with_it() {
         let mut case = Case::new(MOST);
-        for tag in 1..3 {
-            assert_eq!(case.contraction.spawn(TaskKind::Spawn, tag, &mut case.told), Ok(Taken::Here));
+        let start = |case: &mut Case, tag, stack| {
+            assert_eq!(case.contraction.spawn(TaskKind::Spawn, tag, stack, &mut case.told), Ok(Taken::Here));
+        };
+        for tag in [1, 3] {
+            start(&mut case, tag, 0..640);
+            // Another task, on the same stack, writes what is its parent's.
+            start(&mut case, tag + 1, 0..576);
             case.touch(AccessKind::Write, 9);
-            let gone = Bytes::new(9 * 64, 64).unwrap();
-            assert_eq!(case.contraction.task_end(gone, &mut case.told), Ok(Taken::Here));
+            case.touch(AccessKind::Write, 8);
+            assert_eq!(case.contraction.task_end(&mut case.told), Ok(Taken::Here));
+            assert_eq!(case.contraction.sync(&mut case.told), Ok(Taken::Here));
+            assert_eq!(case.contraction.task_end(&mut case.told), Ok(Taken::Here));
         }
         assert!(case.told.0.is_empty());
+        start(&mut case, 5, 0..640);
+        case.touch(AccessKind::Write, 8);
+        start(&mut case, 6, 0..512);
+        case.touch(AccessKind::Read, 9);
+        case.contraction.expand(&mut case.told).unwrap();
+        assert_eq!(case.told.0, ["Frame", "start 5", "Write8", "start 6", "Read9"]);
+    }
+
+    #[test]
+    fn a_line_may_be_of_two_stacks() {
+        let mut case = Case::new(MOST);
+        for (tag, stack) in [(1, 0..600), (2, 0..580)] {
+            let taken = case.contraction.spawn(TaskKind::Spawn, tag, stack, &mut case.told);
+            assert_eq!(taken, Ok(Taken::Here));
+        }
+        let owners: Vec<_> = owners(&case.contraction.levels[..=case.contraction.top], 9)
+            .map(|(owner, bytes)| (owner.level, bytes))
+            .collect();
+        assert_eq!(owners, [(3, 0xf), (2, 0xff_fff0), (0, !0xff_ffff)]);
     }
 }

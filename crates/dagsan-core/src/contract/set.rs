@@ -38,6 +38,12 @@ impl Touched {
         self.written |= other.written;
     }
 
+    /// What of it was done to these bytes.
+    #[inline]
+    pub(super) fn to(&self, bytes: u64) -> Touched {
+        Touched { read: self.read & bytes, written: self.written & bytes, ..*self }
+    }
+
     /// Was nothing done?
     #[inline]
     pub(super) fn is_nothing(&self) -> bool {

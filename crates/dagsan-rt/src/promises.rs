@@ -30,8 +30,9 @@ impl Session {
     /// The running task gets a promise that has been set. One that the stream has not heard of was set while nothing
     /// was checked, and so before all that is.
     pub fn promise_get(&mut self, promise: u64) {
+        // First: when all is told, there may be nothing parallel any more, and no promise known.
+        let task = self.told();
         if let Some(&promise) = self.promises.known.get(&promise) {
-            let task = self.told();
             self.event(Event::PromiseGet { task, promise });
         }
     }

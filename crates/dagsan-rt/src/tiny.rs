@@ -166,12 +166,17 @@ impl Session {
             tiny.bottom = tasks.slot();
         }
         let running = tasks.number_of(tiny.bottom);
+        let was_parallel = tiny.contraction.is_parallel();
         let mut telling = Telling { stream, tasks, shared, keeps: false, running, strands: 0, lines: 0 };
         let result = action(tiny, &mut telling);
         let Telling { strands, lines, .. } = telling;
         if strands > 0 {
             self.tiny.strands = self.tiny.strands.wrapping_sub(strands);
             self.look_at_memory(lines);
+        }
+        // Tasks that have touched nothing are not told: there may be nothing parallel any more, before the event that comes next.
+        if was_parallel && !self.tiny.is_parallel() {
+            self.set_active();
         }
         result
     }

@@ -7,7 +7,6 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use dagsan_core::AccessKind;
@@ -18,7 +17,7 @@ use dagsan_findings::{Findings, Kind, Memory, TaskKind};
 use crate::model::{
     Blocked, Detail, End, Frame, Join, Native, Race, Report, Side, StandIn, Task, Threads, Unseen,
 };
-use crate::source::{Place, Source};
+use crate::source::{LARGEST, Place, Source, read_regular};
 use crate::symbols::{Symbol, Symbols};
 
 mod schedule;
@@ -336,7 +335,8 @@ impl Reader<'_> {
             None => {
                 let (name, path) = self.files.find(file);
                 // A file that cannot be read is shown by its name alone.
-                let source = match path.and_then(|path| fs::read_to_string(path).ok()) {
+                let text = path.and_then(|path| read_regular(&path, LARGEST).ok());
+                let source = match text.and_then(|bytes| String::from_utf8(bytes).ok()) {
                     Some(text) => Source::new(name, text),
                     None => Source::absent(name),
                 };

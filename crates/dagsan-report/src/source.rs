@@ -3,7 +3,29 @@
 //! A place is a range of bytes that exists in its text, whatever was asked for: reports must not fail over a file that
 //! has changed, or that is not there.
 
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::ops::Range;
+use std::path::Path;
+
+/// No source has more bytes.
+pub(crate) const LARGEST: u64 = 64 << 20;
+
+/// The file, if it is one: a name from a file that somebody else has written may be that of a device, which never ends, or of a pipe that
+/// nobody writes to.
+pub(crate) fn read_regular(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let known = fs::metadata(path)?;
+    if !known.is_file() {
+        return Err(io::Error::other("it is not a file"));
+    }
+    if known.len() > most {
+        return Err(io::Error::other(format!("it has more than {most} bytes")));
+    }
+    let mut bytes = Vec::new();
+    // Those of /proc say that they are empty, and are not.
+    File::open(path)?.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
 
 /// A source file.
 #[derive(Debug, Clone)]

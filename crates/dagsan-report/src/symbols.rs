@@ -4,11 +4,12 @@
 //! still has its symbol table, and then functions have names but no lines.
 
 use std::collections::HashMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use addr2line::Loader;
-use object::{Object, ObjectSymbol, SymbolKind};
+use object::{Object, ObjectKind, ObjectSymbol, SymbolKind};
+
+use crate::source::read_regular;
 
 /// A function that an address belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -64,8 +65,12 @@ impl Symbols {
     /// Reads the executable.
     pub fn open(path: &Path) -> Result<Symbols, Error> {
         let error = |why: String| Error { path: path.to_owned(), why };
-        let bytes = fs::read(path).map_err(|why| error(why.to_string()))?;
+        let bytes = read_regular(path, u64::MAX).map_err(|why| error(why.to_string()))?;
         let file = object::File::parse(&*bytes).map_err(|why| error(why.to_string()))?;
+        // The loader has words of its own for what it cannot relocate, and prints them.
+        if !matches!(file.kind(), ObjectKind::Executable | ObjectKind::Dynamic) {
+            return Err(error("it is no program that was linked".to_owned()));
+        }
         let mut statics: Vec<Static> = file
             .symbols()
             .filter(|symbol| symbol.kind() == SymbolKind::Data && symbol.size() > 0)
@@ -146,6 +151,7 @@ fn demangle(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use std::env;
+    use std::fs;
     use std::process::Command;
 
     use super::*;

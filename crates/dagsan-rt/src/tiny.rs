@@ -12,13 +12,14 @@
 //! The begin and the end of a scope do not end a strand, which is longer than the core's, then.
 
 use dagsan_core::contract::{Contraction, Expand, MOST, Opened, SmallSet, Taken};
-use dagsan_core::{Bytes, Detector, Error, Event, Run, Stream, TaskId, TaskKind};
+use dagsan_core::{Bytes, Error, Event, Run, Stream, TaskId, TaskKind};
 
 use crate::log;
 use crate::private::{Private, within};
 use crate::session::Session;
 use crate::shared;
 use crate::tasks::{Birth, Handle, PENDING, Stack, Tasks};
+use crate::watched::Watched;
 
 /// What is remembered of a task until it is told.
 #[derive(Debug, Clone, Copy)]
@@ -70,7 +71,7 @@ impl Tiny {
 
 /// Tells the stream of what was contracted.
 struct Telling<'a> {
-    stream: &'a mut Stream<Detector>,
+    stream: &'a mut Stream<Watched>,
     tasks: &'a mut Tasks,
     running: TaskId,
     /// How many strands were told.

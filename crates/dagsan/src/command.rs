@@ -10,14 +10,12 @@ use std::time::Duration;
 
 use anstream::{AutoStream, ColorChoice};
 use anyhow::{Context, Result, ensure};
-use dagsan_findings::output;
 use dagsan_lang::Limits;
-use dagsan_report::graph::{self, Picture};
 use dagsan_report::{End, Expectation, Format, Project, Report, Source, Verdict, text};
 
 use crate::accept::{Accepting, Met};
 use crate::check::{self, Checked, Options};
-use crate::cli::{CheckArguments, GraphFile, GraphKind};
+use crate::cli::CheckArguments;
 use crate::exit::Code;
 use crate::expect::{self, Exceptions, Expected};
 use crate::inputs;
@@ -65,7 +63,7 @@ pub fn run(arguments: &CheckArguments) -> Result<Code> {
             Some(_) => Code::Clean,
         });
         if let (Some(file), Some(picture)) = (&arguments.graph, picture) {
-            match write_graph(file, &picture) {
+            match file.write(&picture) {
                 Ok(()) => report.notes.push(format!("the computation graph is in {}", file.path.display())),
                 // The verdict stands without its picture.
                 Err(error) => {
@@ -107,16 +105,6 @@ fn check_file(path: &Path, options: &Options) -> Checked {
             Checked::only(Report::new(source, options.engine, End::Unreadable(why)))
         }
     }
-}
-
-fn write_graph(file: &GraphFile, picture: &Picture) -> Result<()> {
-    let text = match file.kind {
-        GraphKind::Dot => graph::dot(picture),
-        GraphKind::Json => graph::json(picture)?,
-        GraphKind::Svg => graph::svg(picture)?,
-    };
-    output::write(&file.path, text.as_bytes())
-        .with_context(|| format!("cannot write {}", file.path.display()))
 }
 
 /// The word for a verdict, said of several programs.

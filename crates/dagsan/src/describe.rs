@@ -128,6 +128,7 @@ pub fn races(source: &Source, run: &Run<'_>, detector: &Detector, tasks: &mut Ta
             duplicates: race.duplicates,
             schedule: None,
             witness: None,
+            around: None,
         };
         (race, points)
     };

@@ -12,6 +12,7 @@ use clap::{CommandFactory, Parser};
 use dagsan_report::Project;
 
 use crate::accept::{AcceptArguments, Accepting};
+use crate::cli::GraphFile;
 use crate::exit::Code;
 use crate::native::arguments::{Command, Own, Passed};
 use crate::native::config::{Config, Metadata, TARGET, cargo, check_host};
@@ -123,6 +124,10 @@ impl Build {
 
     fn run(&self, action: Action) -> Result<u8> {
         ensure!(!self.passed.doc, "doctests cannot be checked: leave out --doc, and put the code in a test");
+        ensure!(
+            self.own.graph.file.is_none() || action == Action::Run,
+            "--graph draws one program: use it with `run`, or with `dagsan report`, for the findings of a test"
+        );
         // What is wrong with it is said before anything is built.
         let accepting = self.accepting()?;
         let session = self.session(action)?;
@@ -247,6 +252,7 @@ impl Build {
             format,
             output,
             collected,
+            graph: self.own.graph.file.as_ref().map(GraphFile::absolute).transpose()?,
             accept: self.accept_arguments()?,
             color: options.color.unwrap_or_else(|| self.color.clone()),
             quiet: self.passed.quiet,

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use dagsan_report::Project;
 
 use crate::accept::Accepting;
-use crate::cli::RunArguments;
+use crate::cli::{GraphFile, RunArguments};
 use crate::native::session::{Action, Runtime, Session};
 use crate::native::{cc, collected, findings, interrupt, runner, told};
 
@@ -52,6 +52,7 @@ pub fn run(arguments: &RunArguments) -> Result<u8> {
         format,
         output,
         collected,
+        graph: arguments.graph.file.as_ref().map(GraphFile::absolute).transpose()?,
         accept,
         color,
         quiet: false,

@@ -68,6 +68,7 @@ fn show(arguments: &FindingsArguments, report: &mut Report) -> Result<()> {
     let project = Project::around(&current);
     let accepting = Accepting::load(&arguments.accept.absolute(&current)?, project.clone())?;
     let met = accepting.apply(report);
+    let drawn = arguments.graph.file.as_ref().map_or(Ok(()), |file| file.write_around(report));
     let mut files = ReportFiles::new(project.clone(), &arguments.reports.files);
     files.add(report)?;
     files.write()?;
@@ -83,7 +84,7 @@ fn show(arguments: &FindingsArguments, report: &mut Report) -> Result<()> {
     for warning in accepting.finish(&met)? {
         status::warning(color, &warning);
     }
-    Ok(())
+    drawn
 }
 
 /// Was the executable built again after it had left the findings?

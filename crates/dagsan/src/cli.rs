@@ -125,7 +125,7 @@ pub struct FindingsArguments {
 pub struct AroundArguments {
     /// Write what is around the races in the computation graph to FILE.dot, FILE.json or FILE.svg: what comes before both accesses, the ways to
     /// each of them, and what comes after both; for one program only
-    #[arg(long = "graph", value_name = "FILE", value_parser = GraphFile::parse)]
+    #[arg(id = "graph", long, value_name = "FILE", value_parser = GraphFile::parse)]
     pub file: Option<GraphFile>,
 }
 
@@ -139,6 +139,13 @@ pub struct ReportArguments {
     /// Write a report to FILE besides; may be repeated: --report sarif=a.sarif --report json=a.json
     #[arg(long = "report", value_name = "FORMAT=FILE", value_parser = ReportFile::parse)]
     pub files: Vec<ReportFile>,
+}
+
+impl ReportArguments {
+    /// Is a report of this format wanted?
+    pub fn has(&self, format: Format) -> bool {
+        self.format == Some(format) || self.files.iter().any(|file| file.format == format)
+    }
 }
 
 /// Run the program again that has left FILE, and show its races with complete call stacks

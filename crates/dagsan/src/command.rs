@@ -38,6 +38,7 @@ pub fn run(arguments: &CheckArguments) -> Result<Code> {
         max_time: Duration::from_secs(arguments.max_time),
         stats: arguments.stats,
         graph: arguments.graph.is_some(),
+        around: arguments.reports.has(Format::Html),
         witness: arguments.witness,
     };
     let mut exceptions = ExceptionFiles::default();

@@ -22,8 +22,8 @@ pub(crate) fn read_regular(path: &Path, most: u64) -> io::Result<Vec<u8>> {
         return Err(io::Error::other(format!("it has more than {most} bytes")));
     }
     let mut bytes = Vec::new();
-    // Those of /proc say that they are empty, and are not.
-    File::open(path)?.take(most).read_to_end(&mut bytes)?;
+    // Those of /proc say that they are empty, and some are not, or never end.
+    File::open(path)?.take(known.len()).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -142,6 +142,21 @@ pub struct Place {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_files_are_read_and_no_more_than_they_have() {
+        let why = |path: &str, most| read_regular(Path::new(path), most).unwrap_err().to_string();
+        assert_eq!(why("/dev/zero", 9), "it is not a file");
+        assert_eq!(why("/", 9), "it is not a file");
+        let this = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
+        assert_eq!(why(this.to_str().unwrap(), 9), "it has more than 9 bytes");
+        assert_eq!(read_regular(&this, LARGEST).unwrap(), fs::read(&this).unwrap());
+        assert_eq!(
+            read_regular(Path::new("/proc/self/status"), LARGEST).unwrap(),
+            b"",
+            "a file of /proc says so"
+        );
+    }
 
     #[test]
     fn places_count_lines_and_characters_from_one() {

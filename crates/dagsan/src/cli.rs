@@ -1,5 +1,6 @@
 //! What can be asked of the command.
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -142,6 +143,20 @@ pub struct ReportArguments {
 }
 
 impl ReportArguments {
+    /// Each report needs a file of its own, and so has what else is written: the last one would be all that is left.
+    pub fn check_files<'a>(&'a self, others: impl IntoIterator<Item = &'a Path>) -> Result<()> {
+        let mut seen = HashSet::new();
+        for path in self.files.iter().map(|file| file.path.as_path()).chain(others) {
+            let absolute = std::path::absolute(path).context("cannot tell the current directory")?;
+            // Pipes and terminals take one after the other.
+            let is_file = !absolute.exists() || absolute.is_file();
+            if !seen.insert(absolute) && is_file {
+                bail!("{} is to be written twice: give each report a file of its own", path.display());
+            }
+        }
+        Ok(())
+    }
+
     /// Is a report of this format wanted?
     pub fn has(&self, format: Format) -> bool {
         self.format == Some(format) || self.files.iter().any(|file| file.format == format)

@@ -25,6 +25,9 @@ use crate::schedules;
 /// Does what was asked, and says how to end.
 pub fn run(arguments: &CheckArguments) -> Result<Code> {
     let inputs = inputs::collect(&arguments.paths)?;
+    let graph = arguments.graph.as_ref().map(|file| file.path.as_path());
+    // A report in the place of a program would be the end of that.
+    arguments.reports.check_files(graph.into_iter().chain(inputs.files.iter().map(PathBuf::as_path)))?;
     ensure!(
         arguments.graph.is_none() || inputs.files.len() == 1,
         "--graph draws one program, and there are {}: name a single file",
@@ -44,7 +47,7 @@ pub fn run(arguments: &CheckArguments) -> Result<Code> {
     let mut exceptions = ExceptionFiles::default();
     let current = std::env::current_dir().context("cannot tell the current directory")?;
     let project = Project::around(&current);
-    let accepting = Accepting::load(&arguments.accept.absolute(&current)?, project.clone())?;
+    let accepting = Accepting::load(&arguments.accept.absolute(&current, &[])?, project.clone())?;
     let mut met = Met::default();
     let mut files = ReportFiles::new(project.clone(), &arguments.reports.files);
     let mut out = Output::new(arguments, inputs.several, project);

@@ -165,5 +165,7 @@ fn draw_node(out: &mut String, node: &PictureNode, label: &[String], (x, y): (f6
 
 /// Text as it may stand in XML.
 fn escaped(text: &str) -> String {
+    // These two are characters, and not allowed there.
+    let text = text.replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}");
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -158,3 +158,36 @@ impl Accepting {
         Ok(warnings)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn files_of_the_workspace_and_of_its_packages_are_found() {
+        let root = std::env::temp_dir().join(format!("dagsan-accept-{}", std::process::id()));
+        let [a, b] = ["a", "b"].map(|package| root.join(package));
+        for directory in [&root.join(".git"), &a, &b] {
+            fs::create_dir_all(directory).unwrap();
+        }
+        let entry = |variable: &str| format!("[[suppress]]\nreason = \"r\"\nvariable = \"{variable}\"\n");
+        fs::write(root.join(FILE), entry("all")).unwrap();
+        fs::write(b.join(FILE), entry("b")).unwrap();
+        let packages = [a.clone(), b.clone()];
+        let found = |start: &Path| {
+            let arguments = AcceptArguments::default().absolute(start, &packages).unwrap();
+            let accepting = Accepting::load(&arguments, Project::around(start)).unwrap();
+            // None is met: what is missed is what the command was started for.
+            let missed = accepting.finish(&Met::default()).unwrap();
+            let missed: Vec<String> =
+                missed.iter().map(|text| text.split(' ').next().unwrap().to_owned()).collect();
+            ([arguments.suppressions.len(), arguments.of_packages.len()], missed)
+        };
+        assert_eq!(found(&root), ([1, 1], vec!["dagsan.toml:1".to_owned()]));
+        assert_eq!(found(&a), ([1, 1], vec!["dagsan.toml:1".to_owned()]));
+        assert_eq!(found(&b), ([2, 0], vec!["b/dagsan.toml:1".to_owned(), "dagsan.toml:1".to_owned()]));
+        fs::remove_dir_all(&root).unwrap();
+    }
+}

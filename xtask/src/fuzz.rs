@@ -8,6 +8,7 @@ pub mod language;
 pub mod marks;
 pub mod native;
 pub mod openmp;
+pub mod readers;
 
 use std::time::Instant;
 

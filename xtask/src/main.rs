@@ -43,6 +43,8 @@ enum Task {
     FuzzOpenmp(fuzz::openmp::Args),
     /// Judge which bytes the pass marks by a reference, on random functions
     FuzzMarks(fuzz::marks::Args),
+    /// Give damaged files to whatever reads files: findings, debug information, suppressions, baselines
+    FuzzReaders(fuzz::readers::Args),
     /// Run one program and show what every engine and the oracle say of it
     Judge(judge::Args),
     /// Run rayon's own tests on the drop-in for rayon-core, without and under DagSan
@@ -77,6 +79,7 @@ fn run(task: Task) -> Result<()> {
         Task::FuzzNative(args) => fuzz::native::run(&root, &args),
         Task::FuzzOpenmp(args) => fuzz::openmp::run(&root, &args),
         Task::FuzzMarks(args) => fuzz::marks::run(&root, &args),
+        Task::FuzzReaders(args) => fuzz::readers::run(&root, &args),
         Task::Judge(args) => judge::run(&args),
         Task::RayonSuite(args) => rayon::suite::run(&root, &args),
         Task::RayonCrates(args) => rayon::crates::run(&root, &args),

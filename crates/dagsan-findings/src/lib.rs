@@ -48,6 +48,9 @@ pub struct Findings {
     pub uses: Uses,
     /// Threads that were not started by a task runtime, one entry per place that started some.
     pub threads: Vec<Threads>,
+    /// What is around races in the computation graph, if that was kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub graphs: Vec<Neighbourhood>,
     /// What it took.
     pub stats: Stats,
 }
@@ -107,6 +110,54 @@ pub struct Race {
     pub second: Side,
     /// How often the same two places raced on the same bytes again.
     pub duplicates: u64,
+    /// What is around it in the graph, in [`Findings::graphs`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graph: Option<usize>,
+}
+
+/// What is around a race in the computation graph.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Neighbourhood {
+    /// The task of the latest strand that comes before both accesses.
+    pub start: u32,
+    /// The ways from there to the first and to the second.
+    pub down: [Vec<PathStep>; 2],
+    /// The ways from each of them to the earliest strand that comes after both, if the program came that far.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub up: Option<[Vec<PathStep>; 2]>,
+}
+
+/// A step of a way in the computation graph, from one strand to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PathStep {
+    /// Why the one comes before the other.
+    pub why: Order,
+    /// The task of the other.
+    pub task: u32,
+    /// So many strands between the two are passed over.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub left_out: u32,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+/// Why one strand comes before another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Order {
+    /// The same task goes on.
+    Continue,
+    /// A task creates another.
+    Spawn,
+    /// A task joins another.
+    Join,
+    /// A promise is set, and got.
+    Promise,
+    /// A release, and an acquire that sees it.
+    Release,
+    /// One isolated section, and the next.
+    Isolation,
 }
 
 /// One access of a race.

@@ -61,6 +61,7 @@ pub fn race(report: &mut Report, names: &[&str], first: (u32, Place), second: (u
         duplicates: 0,
         schedule: None,
         witness: None,
+        around: None,
     });
 }
 

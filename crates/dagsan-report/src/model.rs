@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use dagsan_core::AccessKind;
+use dagsan_core::graph::Neighbourhood;
 use dagsan_core::order::{Isolation, Visits};
 
 use crate::source::{Place, Source};
@@ -129,6 +130,8 @@ pub struct Race {
     pub schedule: Option<String>,
     /// What both orders of the two accesses lead to, if that was asked for.
     pub witness: Option<Witness>,
+    /// What is around it in the computation graph, if that was kept.
+    pub around: Option<Neighbourhood>,
 }
 
 /// The name of the program's output among the differences of a witness.

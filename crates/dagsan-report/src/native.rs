@@ -7,18 +7,18 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use dagsan_core::AccessKind;
+use dagsan_core::graph::{EdgeKind, Neighbourhood, PathStep};
 use dagsan_core::order;
+use dagsan_core::{AccessKind, TaskId};
 use dagsan_findings as findings;
 use dagsan_findings::{Findings, Kind, Memory, TaskKind};
 
 use crate::model::{
     Blocked, Detail, End, Frame, Join, Native, Race, Report, Side, StandIn, Task, Threads, Unseen,
 };
-use crate::source::{Place, Source};
+use crate::source::{LARGEST, Place, Source, read_regular};
 use crate::symbols::{Symbol, Symbols};
 
 mod schedule;
@@ -79,6 +79,25 @@ impl Files {
             directory.ancestors().any(|ancestor| ancestor.join(".cargo-checksum.json").is_file())
         })
     }
+}
+
+/// What is around a race, in the words of the core.
+fn around(found: &findings::Neighbourhood) -> Neighbourhood {
+    let step = |step: &findings::PathStep| PathStep {
+        kind: match step.why {
+            findings::Order::Continue => EdgeKind::Continue,
+            findings::Order::Spawn => EdgeKind::Spawn,
+            findings::Order::Join => EdgeKind::Join,
+            findings::Order::Promise => EdgeKind::Promise,
+            findings::Order::Release => EdgeKind::Release,
+            findings::Order::Isolation => EdgeKind::Isolation,
+        },
+        task: TaskId(step.task),
+        left_out: step.left_out,
+    };
+    let ways =
+        |[one, other]: &[Vec<findings::PathStep>; 2]| [one, other].map(|way| way.iter().map(step).collect());
+    Neighbourhood { start: TaskId(found.start), down: ways(&found.down), up: found.up.as_ref().map(ways) }
 }
 
 /// Where the standard library, the task runtime and dependencies are.
@@ -229,6 +248,7 @@ impl Reader<'_> {
             duplicates: race.duplicates,
             schedule: None,
             witness: None,
+            around: race.graph.and_then(|number| self.findings.graphs.get(number)).map(around),
         })
     }
 
@@ -336,7 +356,8 @@ impl Reader<'_> {
             None => {
                 let (name, path) = self.files.find(file);
                 // A file that cannot be read is shown by its name alone.
-                let source = match path.and_then(|path| fs::read_to_string(path).ok()) {
+                let text = path.and_then(|path| read_regular(&path, LARGEST).ok());
+                let source = match text.and_then(|bytes| String::from_utf8(bytes).ok()) {
                     Some(text) => Source::new(name, text),
                     None => Source::absent(name),
                 };

@@ -3,7 +3,29 @@
 //! A place is a range of bytes that exists in its text, whatever was asked for: reports must not fail over a file that
 //! has changed, or that is not there.
 
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::ops::Range;
+use std::path::Path;
+
+/// No source has more bytes.
+pub(crate) const LARGEST: u64 = 64 << 20;
+
+/// The file, if it is one: a name from a file that somebody else has written may be that of a device, which never ends, or of a pipe that
+/// nobody writes to.
+pub(crate) fn read_regular(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let known = fs::metadata(path)?;
+    if !known.is_file() {
+        return Err(io::Error::other("it is not a file"));
+    }
+    if known.len() > most {
+        return Err(io::Error::other(format!("it has more than {most} bytes")));
+    }
+    let mut bytes = Vec::new();
+    // Those of /proc say that they are empty, and some are not, or never end.
+    File::open(path)?.take(known.len()).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
 
 /// A source file.
 #[derive(Debug, Clone)]
@@ -120,6 +142,21 @@ pub struct Place {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_files_are_read_and_no_more_than_they_have() {
+        let why = |path: &str, most| read_regular(Path::new(path), most).unwrap_err().to_string();
+        assert_eq!(why("/dev/zero", 9), "it is not a file");
+        assert_eq!(why("/", 9), "it is not a file");
+        let this = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
+        assert_eq!(why(this.to_str().unwrap(), 9), "it has more than 9 bytes");
+        assert_eq!(read_regular(&this, LARGEST).unwrap(), fs::read(&this).unwrap());
+        assert_eq!(
+            read_regular(Path::new("/proc/self/status"), LARGEST).unwrap(),
+            b"",
+            "a file of /proc says so"
+        );
+    }
 
     #[test]
     fn places_count_lines_and_characters_from_one() {

@@ -4,11 +4,13 @@
 //! still has its symbol table, and then functions have names but no lines.
 
 use std::collections::HashMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use addr2line::Loader;
-use object::{Object, ObjectSymbol, SymbolKind};
+use object::{CompressionFormat, Object, ObjectKind, ObjectSection, ObjectSymbol, SymbolKind};
+
+use crate::clean::clean;
+use crate::source::read_regular;
 
 /// A function that an address belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -64,8 +66,17 @@ impl Symbols {
     /// Reads the executable.
     pub fn open(path: &Path) -> Result<Symbols, Error> {
         let error = |why: String| Error { path: path.to_owned(), why };
-        let bytes = fs::read(path).map_err(|why| error(why.to_string()))?;
+        let bytes = read_regular(path, u64::MAX).map_err(|why| error(why.to_string()))?;
         let file = object::File::parse(&*bytes).map_err(|why| error(why.to_string()))?;
+        // The loader has words of its own for what it cannot relocate, and prints them.
+        if !matches!(file.kind(), ObjectKind::Executable | ObjectKind::Dynamic) {
+            return Err(error("it is no program that was linked".to_owned()));
+        }
+        if let Some(name) = file.sections().find_map(|section| inflated(&section)) {
+            return Err(error(format!(
+                "the section {name} claims to be larger than it can be when it is unpacked"
+            )));
+        }
         let mut statics: Vec<Static> = file
             .symbols()
             .filter(|symbol| symbol.kind() == SymbolKind::Data && symbol.size() > 0)
@@ -99,6 +110,17 @@ impl Symbols {
         let found = self.statics.get(next.checked_sub(1)?)?;
         (address - found.address < found.size).then_some(found)
     }
+}
+
+/// No byte of a compressed section can stand for more.
+const RATIO: u64 = 1032;
+
+/// The name of a section that was compressed, by its own account, from more than could be: the loader would set aside as much as it says.
+fn inflated<'d>(section: &impl ObjectSection<'d>) -> Option<String> {
+    let range = section.compressed_file_range().ok()?;
+    let compressed = range.format != CompressionFormat::None;
+    let most = range.compressed_size.saturating_add(1).saturating_mul(RATIO);
+    (compressed && range.uncompressed_size > most).then(|| clean(section.name().unwrap_or("??")).into_owned())
 }
 
 fn look_up(loader: Option<&Loader>, address: u64) -> Vec<Symbol> {
@@ -146,6 +168,7 @@ fn demangle(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use std::env;
+    use std::fs;
     use std::process::Command;
 
     use super::*;
@@ -170,13 +193,19 @@ fn main() {
 ";
 
     /// Compiles the program, and hands its file to the test.
-    fn with_program(test: impl FnOnce(&Path)) {
-        let directory = env::temp_dir().join(format!("dagsan-symbols-{}", std::process::id()));
+    fn with_program(name: &str, test: impl FnOnce(&Path)) {
+        let directory = env::temp_dir().join(format!("dagsan-symbols-{name}-{}", std::process::id()));
         fs::create_dir_all(&directory).unwrap();
         let (source, program) = (directory.join("program.rs"), directory.join("program"));
         fs::write(&source, PROGRAM).unwrap();
         let status = Command::new("rustc")
-            .args(["--edition=2024", "-Copt-level=1", "-Cdebuginfo=1", "-o"])
+            .args([
+                "--edition=2024",
+                "-Copt-level=1",
+                "-Cdebuginfo=1",
+                "-Clink-arg=-Wl,--compress-debug-sections=zlib",
+            ])
+            .arg("-o")
             .args([&program, &source])
             .status()
             .unwrap();
@@ -187,7 +216,7 @@ fn main() {
 
     #[test]
     fn functions_lines_and_statics_are_found() {
-        with_program(|program| {
+        with_program("names", |program| {
             let mut symbols = Symbols::open(program).unwrap();
             let bytes = fs::read(program).unwrap();
             let file = object::File::parse(&*bytes).unwrap();
@@ -210,6 +239,29 @@ fn main() {
             assert_ne!(symbols.data(counter.address + 32), Some(&counter));
             assert_eq!(symbols.data(0), None);
             assert_eq!(symbols.code(u64::MAX)[0].function, "??");
+        });
+    }
+
+    #[test]
+    fn a_section_that_claims_to_be_huge_is_an_error() {
+        with_program("huge", |program| {
+            let mut bytes = fs::read(program).unwrap();
+            let file = object::File::parse(&*bytes).unwrap();
+            let section = file.section_by_name(".debug_info").unwrap();
+            let range = section.compressed_file_range().unwrap();
+            assert_ne!(range.format, CompressionFormat::None);
+            // The size follows the kind, and the head is three words long.
+            let size = range.offset as usize - 16;
+            assert_eq!(bytes[size..size + 8], range.uncompressed_size.to_le_bytes());
+            bytes[size..size + 8].copy_from_slice(&(1_u64 << 31).to_le_bytes());
+            fs::write(program, bytes).unwrap();
+            let why = Symbols::open(program).err().unwrap().to_string();
+            assert!(
+                why.ends_with(
+                    "the section .debug_info claims to be larger than it can be when it is unpacked"
+                ),
+                "{why}"
+            );
         });
     }
 

@@ -9,10 +9,11 @@
 use std::ffi::{c_int, c_void};
 use std::path::PathBuf;
 
+use dagsan_core::graph::{EdgeKind, Neighbourhood, PathStep};
 use dagsan_core::{AccessKind, Construct};
 use dagsan_findings::{
-    Blocked, End, Findings, Kind, Memory, Process, Race, ScheduleDependence, ScheduleDependent, Side, Stack,
-    Stats, Task, Threads, Uses, VERSION,
+    Blocked, End, Findings, Kind, Memory, Order, Process, Race, ScheduleDependence, ScheduleDependent, Side,
+    Stack, Stats, Task, Threads, Uses, VERSION,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -219,6 +220,7 @@ fn finish_after(end: End, asked: Option<c_int>, first: impl FnOnce(&mut Session)
                     session.stop(&error);
                 }
                 session.delivered(Ok(()));
+                session.mention_around();
             }
             let memory = session.stream.consumer().memory();
             (&*session, memory)
@@ -291,7 +293,8 @@ fn findings(session: &Session, end: End, (order_memory, access_memory): (usize, 
             },
         };
         let bytes = refined.location.ranges().map(|range| (range.start(), range.len())).collect();
-        races.push(Race { bytes, memory, first, second, duplicates: race.duplicates });
+        let graph = detector.around().and_then(|around| around.of(race.first.strand, race.second.strand));
+        races.push(Race { bytes, memory, first, second, duplicates: race.duplicates, graph });
     }
     let unchecked = threads::started().filter(|started| started.unchecked() > 0);
     let threads = unchecked.map(|started| Threads {
@@ -353,6 +356,7 @@ fn findings(session: &Session, end: End, (order_memory, access_memory): (usize, 
             ..session.uses.clone()
         },
         threads,
+        graphs: detector.around().map_or_else(Vec::new, |around| around.all().map(neighbourhood).collect()),
         stats: Stats {
             tasks: u64::from(session.stream.structure().task_count()) + session.tiny.contracted(),
             strands: stats.strands.wrapping_add(session.tiny.strands()),
@@ -364,6 +368,28 @@ fn findings(session: &Session, end: End, (order_memory, access_memory): (usize, 
             marks: counts::counted(),
         },
     }
+}
+
+/// What is around a race, in the words of the findings.
+fn neighbourhood(around: &Neighbourhood) -> dagsan_findings::Neighbourhood {
+    let way = |way: &Vec<PathStep>| way.iter().map(step).collect();
+    dagsan_findings::Neighbourhood {
+        start: around.start.0,
+        down: [way(&around.down[0]), way(&around.down[1])],
+        up: around.up.as_ref().map(|up| [way(&up[0]), way(&up[1])]),
+    }
+}
+
+fn step(step: &PathStep) -> dagsan_findings::PathStep {
+    let why = match step.kind {
+        EdgeKind::Continue => Order::Continue,
+        EdgeKind::Spawn => Order::Spawn,
+        EdgeKind::Join => Order::Join,
+        EdgeKind::Promise => Order::Promise,
+        EdgeKind::Release => Order::Release,
+        EdgeKind::Isolation => Order::Isolation,
+    };
+    dagsan_findings::PathStep { why, task: step.task.0, left_out: step.left_out }
 }
 
 /// Atomic operations whose order shows, each place once.

@@ -68,3 +68,4 @@ mod tiny;
 mod turns;
 mod uses;
 mod waits;
+mod watched;

@@ -8,6 +8,9 @@ use dagsan_core::order::{self, Engine};
 /// The variable.
 pub const VARIABLE: &str = "DAGSAN_OPTIONS";
 
+/// So many strands take some 50 MiB.
+const GRAPH: usize = 1 << 20;
+
 /// What was asked for.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -27,6 +30,8 @@ pub struct Options {
     pub exact: bool,
     /// Keep the whole call stack of every access.
     pub stacks: bool,
+    /// How many strands of the graph are kept at a time, with exact places, to show what is around a race.
+    pub graph: usize,
     /// Tiny tasks are contracted.
     pub tiny: bool,
     /// Reads for which others stand are not recorded.
@@ -66,6 +71,7 @@ impl Default for Options {
             max_memory: 0,
             exact: false,
             stacks: false,
+            graph: GRAPH,
             tiny: true,
             shared_reads: true,
             threads: true,
@@ -132,6 +138,7 @@ impl Options {
                 }
             }
             "stacks" => self.stacks = flag()?,
+            "graph" => self.graph = number()? as usize,
             "tiny" => self.tiny = flag()?,
             "shared_reads" => self.shared_reads = flag()?,
             "threads" => self.threads = flag()?,
@@ -161,6 +168,8 @@ impl Options {
                    line, and `cargo dagsan` runs a program that has races once more, with exact places
   stacks=1         keep the whole call stack of every access, with sites=exact: slower, and what a second run and
                    `dagsan explain` use
+  graph=N          with sites=exact, keep what is around each race in the computation graph, unless more than N strands are
+                   parallel (default {GRAPH}; 0: none)
   max_races=N      keep at most N races (default {RACE_LIMIT})
   max_memory=MIB   stop checking when the detector holds more (default 0: no limit)
   exitcode=N       the exit code if there are races (default 66)
@@ -218,6 +227,7 @@ mod tests {
             "engine",
             "sites",
             "stacks",
+            "graph",
             "max_races",
             "max_memory",
             "exitcode",

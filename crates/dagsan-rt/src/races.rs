@@ -42,6 +42,8 @@ pub struct Found {
     /// stack.
     pub calls: BTreeMap<u32, u32>,
     known: usize,
+    /// How many of the neighbourhoods of races have been looked at.
+    pub around: usize,
     /// For each of the detector's meetings, the call stack of the outermost scope.
     pub meetings: Vec<Option<u32>>,
 }

@@ -54,11 +54,12 @@ use crate::tasks::{Birth, Handle, Stack, Tasks};
 use crate::threads;
 use crate::tiny::Tiny;
 use crate::turns;
+use crate::watched::Watched;
 
 /// See the module's documentation.
 pub struct Session {
     pub options: Options,
-    pub stream: Stream<Detector>,
+    pub stream: Stream<Watched>,
     pub sites: Sites,
     pub tasks: Tasks,
     pub sync: Synchronisation,
@@ -93,7 +94,7 @@ pub struct Session {
     /// Is it kept, because of a task that only the end of the program joins?
     kept: bool,
     /// The call stack of the first of these.
-    call: Option<u32>,
+    pub call: Option<u32>,
     /// Room for spans on their way to the detector.
     pub spans: Vec<Span>,
     /// How many strands, or lines of contracted ones, were told since memory was last looked at.
@@ -220,7 +221,8 @@ impl Session {
         let image = Image::of_program();
         let detector =
             Detector::with_limit(options.engine, dagsan_core::order::Options::default(), options.max_races);
-        let mut stream = Stream::new(detector);
+        let strands = if options.exact { options.graph } else { 0 };
+        let mut stream = Stream::new(Watched::new(detector, strands));
         // Others read locks as mutual exclusion alone.
         if options.engine.supports(Construct::Atomic) {
             stream.order_sections();
@@ -346,6 +348,7 @@ impl Session {
         }
         let active = !self.stream.quiescent() || self.tiny.is_parallel();
         if self.active && !active {
+            self.mention_around();
             self.tiny.forget();
             self.shared.quiesce(0);
             self.tasks.forget(self.stream.structure().task_count());

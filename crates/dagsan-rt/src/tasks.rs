@@ -485,6 +485,11 @@ impl Tasks {
         self.live.iter().enumerate().find_map(lives)
     }
 
+    /// Is it known how it was created?
+    pub fn is_known(&self, task: u32) -> bool {
+        task == 0 || self.births.get(task).is_some()
+    }
+
     /// Enters the task and its ancestors, to be spoken of. Returns the eldest but for the main one.
     pub fn mention(
         &self,

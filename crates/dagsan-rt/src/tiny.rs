@@ -14,7 +14,7 @@
 use std::ops::Range;
 
 use dagsan_core::contract::{Contraction, Expand, MOST, Opened, SmallSet, Taken};
-use dagsan_core::{Bytes, Detector, Error, Event, Stream, TaskId, TaskKind};
+use dagsan_core::{Bytes, Error, Event, Stream, TaskId, TaskKind};
 
 use crate::log;
 use crate::outbox::Outbox;
@@ -22,6 +22,7 @@ use crate::private::Private;
 use crate::session::Session;
 use crate::shared::{self, Shared};
 use crate::tasks::{Birth, Handle, PENDING, Stack, Tasks};
+use crate::watched::Watched;
 
 /// What is remembered of a task until it is told.
 #[derive(Debug, Clone, Copy)]
@@ -73,7 +74,7 @@ impl Tiny {
 
 /// Tells the stream of what was contracted.
 struct Telling<'a> {
-    stream: &'a mut Stream<Detector>,
+    stream: &'a mut Stream<Watched>,
     tasks: &'a mut Tasks,
     shared: &'a mut Shared,
     /// Is what the running strand has read kept?

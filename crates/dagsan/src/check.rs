@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-use dagsan_core::graph::GraphBuilder;
+use dagsan_core::graph::{Around, GraphBuilder};
 use dagsan_core::order::{self, Engine, Isolation};
 use dagsan_core::{Bytes, Consumer, Detector, Error, Event, Run, Step, Strand};
 use dagsan_explore::{Replay, Schedule};
@@ -24,6 +24,9 @@ use crate::schedules::{self, Found};
 
 /// So many pairs of places get a witness.
 const MAX_WITNESSES: usize = 20;
+
+/// So many strands that are parallel are kept, for what is around races.
+const AROUND: usize = 1 << 20;
 
 /// Which schedules to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,6 +49,8 @@ pub struct Options {
     pub max_time: Duration,
     pub stats: bool,
     pub graph: bool,
+    /// Is what is around races to be known?
+    pub around: bool,
     pub witness: bool,
 }
 
@@ -190,6 +195,13 @@ fn run_once(source: &Source, program: &Program, options: &Options, schedule: Opt
     if !matches!(report.end, End::Refused(_) | End::Broken(_)) {
         (report.races, points) =
             describe::races(source, &run, &observer.detector, &mut tasks).into_iter().unzip();
+        if let Some(mut around) = observer.around {
+            around.look(observer.detector.races());
+            let found = observer.detector.races().iter();
+            for (race, found) in report.races.iter_mut().zip(found) {
+                race.around = describe::around(source, &run, &around, found, &mut tasks);
+            }
+        }
         report.dropped_races = observer.detector.dropped_races();
     }
     report.tasks = tasks.mentioned;
@@ -219,6 +231,7 @@ fn one_order_only(engine: &Engine) -> String {
 struct Observer {
     detector: Detector,
     graph: Option<GraphBuilder>,
+    around: Option<Around>,
     isolated: bool,
     ewait: bool,
 }
@@ -226,7 +239,9 @@ struct Observer {
 impl Observer {
     fn new(options: &Options) -> Observer {
         let detector = Detector::new(options.engine, order::Options::default());
-        Observer { detector, graph: options.graph.then(GraphBuilder::new), isolated: false, ewait: false }
+        let graph = options.graph.then(GraphBuilder::new);
+        let around = options.around.then(|| Around::new(AROUND));
+        Observer { detector, graph, around, isolated: false, ewait: false }
     }
 }
 
@@ -235,7 +250,11 @@ impl Consumer for Observer {
         if let Some(graph) = &mut self.graph {
             graph.accesses(strand, runs)?;
         }
-        self.detector.accesses(strand, runs)
+        self.detector.accesses(strand, runs)?;
+        if let Some(around) = &mut self.around {
+            around.strand(strand);
+        }
+        Ok(())
     }
 
     fn event(&mut self, step: &Step<'_>) -> Result<(), Error> {
@@ -247,7 +266,11 @@ impl Consumer for Observer {
         if let Some(graph) = &mut self.graph {
             graph.event(step)?;
         }
-        self.detector.event(step)
+        self.detector.event(step)?;
+        if let Some(around) = &mut self.around {
+            around.step(step, self.detector.races());
+        }
+        Ok(())
     }
 
     fn erase(&mut self, bytes: Bytes) -> Result<(), Error> {
@@ -273,6 +296,7 @@ mod tests {
             max_time: Duration::MAX,
             stats: false,
             graph: false,
+            around: false,
             witness: false,
         };
         let checked = guarded(&source, &options, || panic!("on purpose, in a test: {}", 7));

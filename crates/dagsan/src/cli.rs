@@ -1,5 +1,6 @@
 //! What can be asked of the command.
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -8,13 +9,17 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ColorChoice, Parser, Subcommand};
 use dagsan_core::order::{self, ENGINES, Engine};
 use dagsan_explore::Schedule;
+use dagsan_findings::output;
 use dagsan_lang::{Elimination, Eliminations, Limits};
-use dagsan_report::Format;
+use dagsan_report::graph::{self, Picture};
+use dagsan_report::{Format, Report};
+use serde::{Deserialize, Serialize};
 
 use crate::accept::AcceptArguments;
 use crate::check::Schedules;
 use crate::exit;
 use crate::manual::{CompletionsArguments, ManArguments};
+use crate::native::shown;
 use crate::reports::ReportFile;
 
 /// What `dagsan --help` says at its end.
@@ -78,6 +83,9 @@ pub struct RunArguments {
     #[command(flatten)]
     pub accept: AcceptArguments,
 
+    #[command(flatten)]
+    pub graph: AroundArguments,
+
     /// Write the report to this file, and not to the terminal
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -105,9 +113,21 @@ pub struct FindingsArguments {
     #[command(flatten)]
     pub accept: AcceptArguments,
 
+    #[command(flatten)]
+    pub graph: AroundArguments,
+
     /// When to use colours
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub color: ColorChoice,
+}
+
+/// A picture of what is around the races of a native program
+#[derive(Debug, Clone, Default, Args)]
+pub struct AroundArguments {
+    /// Write what is around the races in the computation graph to FILE.dot, FILE.json or FILE.svg: what comes before both accesses, the ways to
+    /// each of them, and what comes after both; for one program only
+    #[arg(id = "graph", long, value_name = "FILE", value_parser = GraphFile::parse)]
+    pub file: Option<GraphFile>,
 }
 
 /// How reports are shown, and where they are written
@@ -120,6 +140,27 @@ pub struct ReportArguments {
     /// Write a report to FILE besides; may be repeated: --report sarif=a.sarif --report json=a.json
     #[arg(long = "report", value_name = "FORMAT=FILE", value_parser = ReportFile::parse)]
     pub files: Vec<ReportFile>,
+}
+
+impl ReportArguments {
+    /// Each report needs a file of its own, and so has what else is written: the last one would be all that is left.
+    pub fn check_files<'a>(&'a self, others: impl IntoIterator<Item = &'a Path>) -> Result<()> {
+        let mut seen = HashSet::new();
+        for path in self.files.iter().map(|file| file.path.as_path()).chain(others) {
+            let absolute = std::path::absolute(path).context("cannot tell the current directory")?;
+            // Pipes and terminals take one after the other.
+            let is_file = !absolute.exists() || absolute.is_file();
+            if !seen.insert(absolute) && is_file {
+                bail!("{} is to be written twice: give each report a file of its own", path.display());
+            }
+        }
+        Ok(())
+    }
+
+    /// Is a report of this format wanted?
+    pub fn has(&self, format: Format) -> bool {
+        self.format == Some(format) || self.files.iter().any(|file| file.format == format)
+    }
 }
 
 /// Run the program again that has left FILE, and show its races with complete call stacks
@@ -199,14 +240,14 @@ pub struct CheckArguments {
 }
 
 /// A file for a computation graph.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GraphFile {
     pub path: PathBuf,
     pub kind: GraphKind,
 }
 
 /// How to write a computation graph.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum GraphKind {
     Dot,
     Json,
@@ -222,6 +263,39 @@ impl GraphFile {
             _ => bail!("the name must end in .dot, .json or .svg, which says how to write the graph"),
         };
         Ok(GraphFile { path: path.into(), kind })
+    }
+
+    /// With a name that means the same in every directory.
+    pub fn absolute(&self) -> Result<GraphFile> {
+        let path = std::path::absolute(&self.path).context("cannot tell the current directory")?;
+        Ok(GraphFile { path, kind: self.kind })
+    }
+
+    /// Writes the picture.
+    pub fn write(&self, picture: &Picture) -> Result<()> {
+        let text = match self.kind {
+            GraphKind::Dot => graph::dot(picture),
+            GraphKind::Json => graph::json(picture)?,
+            GraphKind::Svg => graph::svg(picture)?,
+        };
+        output::write(&self.path, text.as_bytes())
+            .with_context(|| format!("cannot write {}", self.path.display()))
+    }
+
+    /// Writes what is around the races of a native program, and says so in its report, or why there is nothing to write.
+    pub fn write_around(&self, report: &mut Report) -> Result<()> {
+        let note = match Picture::around(report) {
+            Some(picture) => {
+                self.write(&picture)?;
+                format!("what is around the races in the computation graph is in {}", shown(&self.path))
+            }
+            None if report.races.is_empty() => "there is no race, and so no graph of what is around one".to_owned(),
+            None => "the graph was not kept: a run with exact places keeps it (DAGSAN_OPTIONS=sites=exact), unless too many strands are parallel \
+                     (graph=N allows more)"
+                .to_owned(),
+        };
+        report.notes.push(note);
+        Ok(())
     }
 }
 

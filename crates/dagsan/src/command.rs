@@ -10,14 +10,12 @@ use std::time::Duration;
 
 use anstream::{AutoStream, ColorChoice};
 use anyhow::{Context, Result, ensure};
-use dagsan_findings::output;
 use dagsan_lang::Limits;
-use dagsan_report::graph::{self, Picture};
 use dagsan_report::{End, Expectation, Format, Project, Report, Source, Verdict, text};
 
 use crate::accept::{Accepting, Met};
 use crate::check::{self, Checked, Options};
-use crate::cli::{CheckArguments, GraphFile, GraphKind};
+use crate::cli::CheckArguments;
 use crate::exit::Code;
 use crate::expect::{self, Exceptions, Expected};
 use crate::inputs;
@@ -27,6 +25,9 @@ use crate::schedules;
 /// Does what was asked, and says how to end.
 pub fn run(arguments: &CheckArguments) -> Result<Code> {
     let inputs = inputs::collect(&arguments.paths)?;
+    let graph = arguments.graph.as_ref().map(|file| file.path.as_path());
+    // A report in the place of a program would be the end of that.
+    arguments.reports.check_files(graph.into_iter().chain(inputs.files.iter().map(PathBuf::as_path)))?;
     ensure!(
         arguments.graph.is_none() || inputs.files.len() == 1,
         "--graph draws one program, and there are {}: name a single file",
@@ -40,12 +41,13 @@ pub fn run(arguments: &CheckArguments) -> Result<Code> {
         max_time: Duration::from_secs(arguments.max_time),
         stats: arguments.stats,
         graph: arguments.graph.is_some(),
+        around: arguments.reports.has(Format::Html),
         witness: arguments.witness,
     };
     let mut exceptions = ExceptionFiles::default();
     let current = std::env::current_dir().context("cannot tell the current directory")?;
     let project = Project::around(&current);
-    let accepting = Accepting::load(&arguments.accept.absolute(&current)?, project.clone())?;
+    let accepting = Accepting::load(&arguments.accept.absolute(&current, &[])?, project.clone())?;
     let mut met = Met::default();
     let mut files = ReportFiles::new(project.clone(), &arguments.reports.files);
     let mut out = Output::new(arguments, inputs.several, project);
@@ -65,7 +67,7 @@ pub fn run(arguments: &CheckArguments) -> Result<Code> {
             Some(_) => Code::Clean,
         });
         if let (Some(file), Some(picture)) = (&arguments.graph, picture) {
-            match write_graph(file, &picture) {
+            match file.write(&picture) {
                 Ok(()) => report.notes.push(format!("the computation graph is in {}", file.path.display())),
                 // The verdict stands without its picture.
                 Err(error) => {
@@ -107,16 +109,6 @@ fn check_file(path: &Path, options: &Options) -> Checked {
             Checked::only(Report::new(source, options.engine, End::Unreadable(why)))
         }
     }
-}
-
-fn write_graph(file: &GraphFile, picture: &Picture) -> Result<()> {
-    let text = match file.kind {
-        GraphKind::Dot => graph::dot(picture),
-        GraphKind::Json => graph::json(picture)?,
-        GraphKind::Svg => graph::svg(picture)?,
-    };
-    output::write(&file.path, text.as_bytes())
-        .with_context(|| format!("cannot write {}", file.path.display()))
 }
 
 /// The word for a verdict, said of several programs.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use dagsan_core::graph::{Around, Neighbourhood};
 use dagsan_core::{Detector, Error, Location, SiteId, TaskId};
 use dagsan_lang::{self as lang, Elimination, Point, Run};
 use dagsan_report::OUTPUT;
@@ -128,10 +129,27 @@ pub fn races(source: &Source, run: &Run<'_>, detector: &Detector, tasks: &mut Ta
             duplicates: race.duplicates,
             schedule: None,
             witness: None,
+            around: None,
         };
         (race, points)
     };
     detector.races().iter().map(race).collect()
+}
+
+/// What is around a race, with the numbers that tasks have in reports.
+pub fn around(
+    source: &Source,
+    run: &Run<'_>,
+    around: &Around,
+    race: &dagsan_core::Race,
+    tasks: &mut Tasks,
+) -> Option<Neighbourhood> {
+    let mut near = around.all().nth(around.of(race.first.strand, race.second.strand)?)?.clone();
+    let steps = near.down.iter_mut().chain(near.up.iter_mut().flatten()).flatten();
+    for task in steps.map(|step| &mut step.task).chain([&mut near.start]) {
+        *task = TaskId(tasks.mention(source, run, *task));
+    }
+    Some(near)
 }
 
 /// What both orders of a race have shown.

@@ -3,10 +3,12 @@
 //!
 //! `edges` says which edges each event adds, and is the definition of "precedes" for the whole
 //! project. [`GraphBuilder`] keeps nodes and edges: for the oracle, and for engines that look
-//! at the finished graph. Node numbers are a topological order.
+//! at the finished graph; [`Around`] what is around a race. Node numbers are a topological order.
 
+mod around;
 mod edges;
 
+pub use around::{Around, Neighbourhood, PathStep};
 pub use edges::{EdgeKind, EdgeSink, Edges, NodeId};
 
 use crate::access::Run;

@@ -5,6 +5,7 @@
 //! they wrote and read. Strands of reported races are red. DOT and JSON have every strand, an SVG leaves out
 //! those that only pass an order on.
 
+mod around;
 mod contract;
 mod dot;
 mod json;
@@ -114,7 +115,8 @@ impl PictureNode {
     /// The lines of the label of a box.
     fn label(&self) -> Vec<String> {
         let isolated = if self.isolated { ", isolated" } else { "" };
-        let mut label = vec![format!("task {} ({}){isolated}", self.task, self.what)];
+        let what = if self.what.is_empty() { String::new() } else { format!(" ({})", self.what) };
+        let mut label = vec![format!("task {}{what}{isolated}", self.task)];
         match self.lines {
             Some((first, last)) if first == last => label.push(format!("line {first}")),
             Some((first, last)) => label.push(format!("lines {first}-{last}")),
@@ -133,7 +135,7 @@ impl PictureNode {
 }
 
 /// The kinds of edges, as they are named and drawn everywhere: name, colour, dashes.
-fn look(kind: EdgeKind) -> (&'static str, &'static str, Option<&'static str>) {
+pub(crate) fn look(kind: EdgeKind) -> (&'static str, &'static str, Option<&'static str>) {
     match kind {
         EdgeKind::Continue => ("continue", "#444444", None),
         EdgeKind::Spawn => ("spawn", "#1f6fd0", None),

@@ -46,7 +46,7 @@ pub fn svg(picture: &Picture) -> Result<String, TooLarge> {
     let layout = layout(&sizes, row, &edges);
 
     let bottom = layout.rows.last().map_or(0.0, |row| row.bottom);
-    let (width, height) = (layout.width.max(620.0) + 2.0 * MARGIN, bottom + LEGEND + 2.0 * MARGIN);
+    let (width, height) = (layout.width.max(legend_width()) + 2.0 * MARGIN, bottom + LEGEND + 2.0 * MARGIN);
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
          viewBox=\"0 0 {width:.0} {height:.0}\" font-family=\"monospace\" font-size=\"11\">\n\
@@ -86,6 +86,15 @@ fn size(node: &PictureNode, label: &[String]) -> (f64, f64) {
     (longest as f64 * CHARACTER + 12.0, label.len() as f64 * LINE + 8.0)
 }
 
+/// The last words of the legend.
+const IN_A_RACE: &str = "in a race";
+/// From one kind of edge to the next.
+const LEGEND_STEP: f64 = 112.0;
+
+fn legend_width() -> f64 {
+    KINDS.len() as f64 * LEGEND_STEP + IN_A_RACE.len() as f64 * CHARACTER
+}
+
 /// The arrow heads, one per colour, and the legend.
 fn head(out: &mut String) {
     out.push_str("<defs>\n");
@@ -107,9 +116,9 @@ fn head(out: &mut String) {
             x + 40.0,
             MARGIN + 4.0
         );
-        x += 112.0;
+        x += LEGEND_STEP;
     }
-    let _ = writeln!(out, "<text x=\"{x}\" y=\"{}\" fill=\"{RACING}\">in a race</text>", MARGIN + 4.0);
+    let _ = writeln!(out, "<text x=\"{x}\" y=\"{}\" fill=\"{RACING}\">{IN_A_RACE}</text>", MARGIN + 4.0);
 }
 
 /// Straight down inside rows, and from column to column in the space between two of them.
@@ -156,5 +165,7 @@ fn draw_node(out: &mut String, node: &PictureNode, label: &[String], (x, y): (f6
 
 /// Text as it may stand in XML.
 fn escaped(text: &str) -> String {
+    // These two are characters, and not allowed there.
+    let text = text.replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}");
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -254,6 +254,22 @@ fn svg_is_the_same_every_time_and_well_formed() {
 }
 
 #[test]
+fn what_xml_does_not_allow_is_replaced() {
+    let picture =
+        Picture::new("a\u{fffe}b\u{ffff}", wide(1).graph(), &Numbers, &HashSet::new(), Isolation::Ordered);
+    assert!(svg(&picture).unwrap().contains("<title>a\u{fffd}b\u{fffd}</title>"));
+}
+
+#[test]
+fn the_legend_is_not_cut_off() {
+    let text = svg(&picture(1)).unwrap();
+    let number = |text: &str| text.split('"').next().unwrap().parse::<f64>().unwrap();
+    let width = number(text.split_once("<svg ").unwrap().1.split_once("width=\"").unwrap().1);
+    let last = text.split_once("in a race</text>").unwrap().0.rsplit_once("<text x=\"").unwrap().1;
+    assert!(number(last) + 9.0 * 6.8 <= width, "{width}");
+}
+
+#[test]
 fn the_smallest_graph_is_drawn() {
     let graph = GraphBuilder::new().into_graph();
     let picture = Picture::new("", &graph, &Numbers, &HashSet::new(), Isolation::Ordered);

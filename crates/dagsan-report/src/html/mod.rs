@@ -4,12 +4,15 @@
 //! written as an escape, so that no name can end the element that it is in, and the page's policy allows no script but its own.
 //!
 //! A large program stays small here: so many races of a report, tasks of a way and lines of a file are shown, and the rest is counted. The
-//! graph is the neighbourhood of a race, drawn from how the two tasks descend from their common ancestor; other tasks are not in it.
+//! graph is the neighbourhood of a race: the ways from the latest strand before both accesses, and on to the earliest after both; or, where that was not
+//! kept, how the two tasks descend from their common ancestor. Other tasks are not in it.
 
+use dagsan_core::graph::{Neighbourhood, PathStep};
 use serde_json::{Value, json};
 
 use crate::clean::clean;
 use crate::fingerprint::fingerprint;
+use crate::graph::look;
 use crate::model::{Acceptance, End, Frame, Race, Report, Side, Stats, Witness};
 use crate::project::Project;
 use crate::source::Place;
@@ -23,6 +26,8 @@ const RACES: usize = 300;
 const NAMES: usize = 32;
 /// So many tasks of a way are shown at each of its ends.
 const TASKS: usize = 12;
+/// So many steps of a way in the graph; those who write findings keep no more.
+const STEPS: usize = 32;
 /// So many frames of a call stack.
 const FRAMES: usize = 64;
 /// So many lines around an access.
@@ -137,7 +142,26 @@ fn race(report: &Report, group: &RaceGroup<'_>, project: &Project, by: Option<&A
         "sides": [side(report, 1, &race.first), side(report, 2, &race.second)],
         "allocated": race.allocated.as_ref().map(|place| shown(report, place)),
         "ways": [way(report, &race.first, &race.second), way(report, &race.second, &race.first)],
+        "around": race.around.as_ref().map(|around| self::around(report, around)),
         "ancestor": ancestor(report, race).and_then(|number| Some(task(report, number, report.tasks.get(&number)?))),
+    })
+}
+
+/// What is around the race in the graph: ways, each a list of steps.
+fn around(report: &Report, around: &Neighbourhood) -> Value {
+    let named = |number: u32| match report.tasks.get(&number) {
+        Some(info) => task(report, number, info),
+        None => json!({ "task": number }),
+    };
+    let step = |step: &PathStep| {
+        let (why, ..) = look(step.kind);
+        json!({ "why": why, "task": named(step.task.0), "leftOut": step.left_out })
+    };
+    let way = |way: &Vec<PathStep>| way.iter().take(STEPS).map(step).collect::<Vec<_>>();
+    json!({
+        "start": named(around.start.0),
+        "down": around.down.iter().map(way).collect::<Vec<_>>(),
+        "up": around.up.as_ref().map(|up| up.iter().map(way).collect::<Vec<_>>()),
     })
 }
 

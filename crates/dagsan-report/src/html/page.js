@@ -41,7 +41,7 @@ function stack(side) {
 
 // ---- the tasks from the common ancestor
 const steps = (way) => way.leftOut ? [...way.top, { leftOut: way.leftOut }, ...way.bottom] : way.top;
-const taskText = (task) => task.leftOut ? "… " + task.leftOut + " more tasks" : "task " + task.task + " (" + task.what + ")";
+const taskText = (task) => task.leftOut ? "… " + task.leftOut + " more tasks" : "task " + task.task + (task.what ? " (" + task.what + ")" : "");
 
 function tree(race) {
   const branch = (index) => {
@@ -56,42 +56,64 @@ function tree(race) {
 }
 
 // ---- the graph around the race
+const verbs = { continue: "goes on", spawn: "begins", join: "joins", promise: "gets a promise", release: "acquires", isolation: "enters a section" };
+// Columns of steps: what leads to each access, and from there to what comes after both. Without the graph of the run, how the tasks descend.
+function columnsOf(race) {
+  const access = (index, step) => ({ ...step, text: "(" + (index + 1) + ") " + race.sides[index].does, kind: "access" });
+  const near = race.around;
+  if (!near) {
+    const down = race.ways.map((way, index) => [...steps(way).map((task) => ({ why: "spawn", text: taskText(task) })), access(index, { why: "continue" })]);
+    return { start: race.ancestor ? taskText(race.ancestor) : "common ancestor", down, up: [[], []], end: null };
+  }
+  const named = (step) => ({ ...step, text: taskText(step.task) + " " + verbs[step.why] });
+  const down = near.down.map((way, index) => way.length ? [...way.slice(0, -1).map(named), access(index, way[way.length - 1])] : [access(index, { why: "continue" })]);
+  const up = near.up ? near.up.map((way) => way.map(named)) : [[], []];
+  return { start: taskText(near.start), down, up, end: near.up && up[0].length ? taskText(near.up[0][near.up[0].length - 1].task) + " goes on, after both" : null };
+}
+
 function graph(race) {
-  const width = 230, height = 40, down = 74;
-  const columns = [20, 320];
+  const width = 240, height = 40, down = 78;
+  const columns = [20, 380], middle = 200;
+  const shape = columnsOf(race);
   const world = draw("g", {});
   const box = (x, y, text, kind) => {
-    const short = text.length > 32 ? text.slice(0, 31) + "…" : text;
+    const short = text.length > 34 ? text.slice(0, 33) + "…" : text;
     world.append(draw("g", { class: kind }, draw("title", {}, text),
       draw("rect", { x, y, width, height, rx: 8 }), draw("text", { x: x + width / 2, y: y + height / 2 + 4, "text-anchor": "middle" }, short)));
   };
-  const line = (kind, d) => world.prepend(draw("path", { class: kind, d }));
-  const middle = (columns[0] + columns[1]) / 2;
-  box(middle, 10, race.ancestor ? taskText(race.ancestor) : "common ancestor", "task");
-  const ends = race.sides.map((side, index) => {
-    const x = columns[index];
-    let y = 10, from = middle + width / 2;
-    const link = (kind) => {
-      line(kind, `M ${from} ${y + height} C ${from} ${y + height + 20}, ${x + width / 2} ${y + down - 20}, ${x + width / 2} ${y + down}`);
-      y += down;
-      from = x + width / 2;
-    };
-    for (const task of steps(race.ways[index])) {
-      link("spawn");
-      box(x, y, taskText(task), "task");
-    }
-    link("continue");
-    box(x, y, "(" + side.number + ") " + side.does, "access");
-    return y;
+  // From the bottom of one box to the top of another; what is passed over stands beside it.
+  const link = (x1, y1, x2, y2, step) => {
+    const [one, two] = [x1 + width / 2, x2 + width / 2];
+    const half = Math.min(24, (y2 - y1 - height) / 2);
+    world.prepend(draw("path", { class: step.why, d: `M ${one} ${y1 + height} C ${one} ${y1 + height + half}, ${two} ${y2 - half}, ${two} ${y2}` },
+      draw("title", {}, step.why)));
+    if (step.leftOut) world.append(draw("text", { class: "passed", x: (one + two) / 2 + 8, y: (y1 + height + y2) / 2 + 4 }, "… " + step.leftOut + " more"));
+  };
+  const access = 10 + down * Math.max(...shape.down.map((way) => way.length));
+  const bottom = access + down * Math.max(...shape.up.map((way) => way.length));
+  box(middle, 10, shape.start, "task");
+  shape.down.forEach((way, index) => {
+    let [x, y] = [middle, 10];
+    way.forEach((step, at) => {
+      const next = at + 1 === way.length ? access : y + down;
+      link(x, y, columns[index], next, step);
+      [x, y] = [columns[index], next];
+      box(x, y, step.text, step.kind || "task");
+    });
+    shape.up[index].forEach((step, at) => {
+      const last = at + 1 === shape.up[index].length;
+      const [to, next] = last ? [middle, bottom] : [x, y + down];
+      link(x, y, to, next, step);
+      if (!last) box(to, next, step.text, "task");
+      [x, y] = [to, next];
+    });
   });
-  const [left, right] = [columns[0] + width, columns[1]];
-  const [one, two] = ends.map((y) => y + height / 2);
-  world.append(draw("path", { class: "missing", d: `M ${left} ${one} L ${right} ${two}` }));
-  const low = Math.max(...ends) + height;
-  world.append(draw("text", { class: "missing", x: middle + width / 2, y: low + 26, "text-anchor": "middle" },
-    "no path between (1) and (2), in either direction"));
-  const start = { x: 0, y: 0, w: columns[1] + width + 20, h: low + 46 };
-  const svg = draw("svg", { role: "img", tabindex: 0, "aria-label": "the two accesses below their common ancestor; nothing orders them" }, world);
+  if (shape.end) box(middle, bottom, shape.end, "task");
+  const [left, right, level] = [columns[0] + width, columns[1], access + height / 2];
+  world.append(draw("path", { class: "missing", d: `M ${left} ${level} L ${right} ${level}` }),
+    draw("text", { class: "missing", x: (left + right) / 2, y: level - 8, "text-anchor": "middle" }, "no path"));
+  const start = { x: 0, y: 0, w: columns[1] + width + 20, h: Math.max(bottom, access) + height + 20 };
+  const svg = draw("svg", { role: "img", tabindex: 0, "aria-label": "the two accesses, and what comes before both and after both; nothing orders them" }, world);
   const view = { ...start };
   const show = () => svg.setAttribute("viewBox", [view.x, view.y, view.w, view.h].join(" "));
   const zoom = (by) => {
@@ -121,7 +143,8 @@ function graph(race) {
   show();
   const tools = make("div", { class: "tools" }, button("+", "zoom in", () => zoom(1 / 1.25)),
     button("−", "zoom out", () => zoom(1.25)), button("0", "show all", reset));
-  const legend = "Blue: creates. Grey: goes on. Dashed: the path that is missing. Drag or use the arrows to move, the wheel or + and − to zoom, 0 for all. Other tasks are left out.";
+  const colours = "Blue: creates. Grey: goes on. " + (race.around ? "Green: joins. Violet: a promise, a release or a section. " : "");
+  const legend = colours + "Red: the path that is missing, in both directions. Drag or use the arrows to move, the wheel or + and − to zoom, 0 for all. Other tasks are left out.";
   return make("div", {}, make("div", { class: "graph" }, svg, tools), make("p", { class: "legend" }, legend));
 }
 

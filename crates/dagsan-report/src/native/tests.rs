@@ -6,6 +6,8 @@
 mod advice;
 mod hostile;
 
+use std::fs;
+
 use dagsan_findings::ScheduleDependent;
 use expect_test::{Expect, expect};
 
@@ -59,6 +61,7 @@ fn findings() -> Findings {
         stacks: vec![stack(&[10, 20], false), stack(&[10, 30], true), stack(&[40], false)],
         uses: findings::Uses::default(),
         threads: Vec::new(),
+        graphs: Vec::new(),
         stats: findings::Stats { tasks: 3, strands: 4, ..findings::Stats::default() },
     }
 }
@@ -79,6 +82,7 @@ fn race(at: u64, first: u32, second: u32) -> findings::Race {
         first: side(first),
         second: side(second),
         duplicates: 0,
+        graph: None,
     }
 }
 

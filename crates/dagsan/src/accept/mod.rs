@@ -23,10 +23,14 @@ pub const FILE: &str = "dagsan.toml";
 /// Which races do not count
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args, Serialize, Deserialize)]
 pub struct AcceptArguments {
-    /// Races that do not count, each with its reason; besides dagsan.toml, which is found in this directory and those above it in
-    /// the repository; may be repeated
+    /// Races that do not count, each with its reason; besides dagsan.toml, which is found in this directory, those above it in
+    /// the repository, and beside the packages of the workspace; may be repeated
     #[arg(long, value_name = "FILE")]
     pub suppressions: Vec<PathBuf>,
+
+    /// Those beside the packages of the workspace, whose programs may not all be run.
+    #[arg(skip)]
+    pub of_packages: Vec<PathBuf>,
 
     /// Races that are known, by their fingerprints: only others count
     #[arg(long, value_name = "FILE")]
@@ -38,25 +42,29 @@ pub struct AcceptArguments {
 }
 
 impl AcceptArguments {
-    /// With names that mean the same in every directory, and with the file that is used without being named.
-    pub fn absolute(&self, start: &Path) -> Result<AcceptArguments> {
+    /// With names that mean the same in every directory, and with the files that are used without being named: in `start` and above, and in the
+    /// directories of `packages`.
+    pub fn absolute(&self, start: &Path, packages: &[PathBuf]) -> Result<AcceptArguments> {
         let absolute =
             |path: &PathBuf| std::path::absolute(path).context("cannot tell the current directory");
         let named = self.suppressions.iter().map(absolute);
-        let found = find(start).map(Ok);
+        let found = find(start);
+        let beside = packages.iter().map(|package| package.join(FILE));
+        let of_packages = beside.filter(|file| file.is_file() && !found.contains(file)).collect();
         Ok(AcceptArguments {
-            suppressions: found.into_iter().chain(named).collect::<Result<_>>()?,
+            suppressions: found.into_iter().map(Ok).chain(named).collect::<Result<_>>()?,
+            of_packages,
             baseline: self.baseline.as_ref().map(absolute).transpose()?,
             update_baseline: self.update_baseline,
         })
     }
 }
 
-/// The file of suppressions nearest to a directory, up to the root of the project.
-fn find(start: &Path) -> Option<PathBuf> {
+/// The files of suppressions in a directory and above, up to the root of the project, the nearest one first.
+fn find(start: &Path) -> Vec<PathBuf> {
     let root = Project::around(start).root().to_owned();
     let directories = start.ancestors().take_while(|directory| directory.starts_with(&root));
-    directories.map(|directory| directory.join(FILE)).find(|file| file.is_file())
+    directories.map(|directory| directory.join(FILE)).filter(|file| file.is_file()).collect()
 }
 
 /// What one or more programs have met.
@@ -88,7 +96,8 @@ pub struct Accepting {
 impl Accepting {
     /// Reads the files of arguments that are [`absolute`](AcceptArguments::absolute).
     pub fn load(arguments: &AcceptArguments, project: Project) -> Result<Accepting> {
-        let suppressions = Suppressions::read(&arguments.suppressions, &project)?;
+        let mut suppressions = Suppressions::read(&arguments.suppressions, &project)?;
+        suppressions.add_of_packages(&arguments.of_packages, &project)?;
         let baseline = match &arguments.baseline {
             Some(path) if arguments.update_baseline => Some((path.clone(), Baseline::default())),
             Some(path) => Some((path.clone(), Baseline::read(path, &project)?)),
@@ -147,5 +156,38 @@ impl Accepting {
             None => {}
         }
         Ok(warnings)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn files_of_the_workspace_and_of_its_packages_are_found() {
+        let root = std::env::temp_dir().join(format!("dagsan-accept-{}", std::process::id()));
+        let [a, b] = ["a", "b"].map(|package| root.join(package));
+        for directory in [&root.join(".git"), &a, &b] {
+            fs::create_dir_all(directory).unwrap();
+        }
+        let entry = |variable: &str| format!("[[suppress]]\nreason = \"r\"\nvariable = \"{variable}\"\n");
+        fs::write(root.join(FILE), entry("all")).unwrap();
+        fs::write(b.join(FILE), entry("b")).unwrap();
+        let packages = [a.clone(), b.clone()];
+        let found = |start: &Path| {
+            let arguments = AcceptArguments::default().absolute(start, &packages).unwrap();
+            let accepting = Accepting::load(&arguments, Project::around(start)).unwrap();
+            // None is met: what is missed is what the command was started for.
+            let missed = accepting.finish(&Met::default()).unwrap();
+            let missed: Vec<String> =
+                missed.iter().map(|text| text.split(' ').next().unwrap().to_owned()).collect();
+            ([arguments.suppressions.len(), arguments.of_packages.len()], missed)
+        };
+        assert_eq!(found(&root), ([1, 1], vec!["dagsan.toml:1".to_owned()]));
+        assert_eq!(found(&a), ([1, 1], vec!["dagsan.toml:1".to_owned()]));
+        assert_eq!(found(&b), ([2, 0], vec!["b/dagsan.toml:1".to_owned(), "dagsan.toml:1".to_owned()]));
+        fs::remove_dir_all(&root).unwrap();
     }
 }

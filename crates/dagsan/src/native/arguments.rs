@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use clap::Parser;
 
 use crate::accept::AcceptArguments;
-use crate::cli::ReportArguments;
+use crate::cli::{AroundArguments, ReportArguments};
 use crate::exit;
 use crate::native::session::Action;
 
@@ -58,6 +58,9 @@ pub struct Own {
 
     #[command(flatten)]
     pub accept: AcceptArguments,
+
+    #[command(flatten)]
+    pub graph: AroundArguments,
 
     /// Write what --format shows to FILE instead
     #[arg(long, value_name = "FILE")]

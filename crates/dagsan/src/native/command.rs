@@ -12,6 +12,7 @@ use clap::{CommandFactory, Parser};
 use dagsan_report::Project;
 
 use crate::accept::{AcceptArguments, Accepting};
+use crate::cli::GraphFile;
 use crate::exit::Code;
 use crate::native::arguments::{Command, Own, Passed};
 use crate::native::config::{Config, Metadata, TARGET, cargo, check_host};
@@ -123,9 +124,16 @@ impl Build {
 
     fn run(&self, action: Action) -> Result<u8> {
         ensure!(!self.passed.doc, "doctests cannot be checked: leave out --doc, and put the code in a test");
+        ensure!(
+            self.own.graph.file.is_none() || action == Action::Run,
+            "--graph draws one program: use it with `run`, or with `dagsan report`, for the findings of a test"
+        );
+        let others = [self.own.graph.file.as_ref().map(|file| &file.path), self.own.output.as_ref()];
+        self.own.reports.check_files(others.into_iter().flatten().map(PathBuf::as_path))?;
         // What is wrong with it is said before anything is built.
-        let accepting = self.accepting()?;
-        let session = self.session(action)?;
+        let accept = self.accept_arguments()?;
+        let accepting = Accepting::load(&accept, Project::around(&current()?))?;
+        let session = self.session(action, accept)?;
         forget_other_flags(&self.directory, &session.runtime)?;
         findings::prepare(&session)?;
         let mut command = cargo();
@@ -174,18 +182,15 @@ impl Build {
         })
     }
 
-    /// What decides which races count, from the directory of the package.
-    fn accepting(&self) -> Result<Accepting> {
-        Accepting::load(&self.accept_arguments()?, Project::around(&current()?))
-    }
-
+    /// Which races do not count, from the directory of the package.
     fn accept_arguments(&self) -> Result<AcceptArguments> {
         let manifest = self.passed.manifest_path.as_deref().and_then(Path::parent);
         let start = match manifest {
             Some(directory) => current()?.join(directory),
             None => current()?,
         };
-        self.own.accept.absolute(&start)
+        let packages = Metadata::read(self.passed.manifest_path.as_deref())?.packages();
+        self.own.accept.absolute(&start, &packages)
     }
 
     /// Settings of cargo that are ours. With our pass, hooks are in line however the program is linked.
@@ -206,7 +211,7 @@ impl Build {
         Ok(settings)
     }
 
-    fn session(&self, action: Action) -> Result<Session> {
+    fn session(&self, action: Action, accept: AcceptArguments) -> Result<Session> {
         let (runtime, pass) = self.runtime(action)?;
         if let Pass::ThreadSanitizers(why) = &pass {
             let seen = "accesses of other sizes than 1, 2, 4, 8 and 16 bytes are not seen";
@@ -247,7 +252,8 @@ impl Build {
             format,
             output,
             collected,
-            accept: self.accept_arguments()?,
+            graph: self.own.graph.file.as_ref().map(GraphFile::absolute).transpose()?,
+            accept,
             color: options.color.unwrap_or_else(|| self.color.clone()),
             quiet: self.passed.quiet,
             jobs: self.passed.jobs,

@@ -56,9 +56,20 @@ fn llvm(text: &str) -> u32 {
 #[derive(Debug, Deserialize)]
 pub struct Metadata {
     pub target_directory: PathBuf,
+    packages: Vec<Package>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Package {
+    manifest_path: PathBuf,
 }
 
 impl Metadata {
+    /// The directories of the packages of the workspace.
+    pub fn packages(&self) -> Vec<PathBuf> {
+        self.packages.iter().filter_map(|package| Some(package.manifest_path.parent()?.to_owned())).collect()
+    }
+
     /// Asks cargo. Its own message says why, if there is no package.
     pub fn read(manifest_path: Option<&Path>) -> Result<Metadata> {
         let mut command = cargo();

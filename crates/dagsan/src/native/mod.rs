@@ -43,6 +43,7 @@ mod status;
 mod told;
 mod wrapper;
 
+pub use outcome::shown;
 pub use program::run;
 pub use replay::{explain, report};
 pub use runner::put;

@@ -135,7 +135,10 @@ fn without_findings(status: ExitStatus) -> Outcome {
             (format!("ended with code {code}"), known)
         }
     };
-    let why = format!("the program {how} and left no findings: nothing can be said about races");
+    // What ends by itself tells, if it was built to.
+    let hint =
+        if status.signal().is_none() { "; was it built by `cargo dagsan` or `dagsan cc`?" } else { "" };
+    let why = format!("the program {how} and left no findings: nothing can be said about races{hint}");
     Outcome { code, program: program_code(status), asked: None, report: Err(why), another_way: None }
 }
 

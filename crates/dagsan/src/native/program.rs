@@ -1,13 +1,13 @@
 //! `dagsan run`: a program that `dagsan cc` has linked is run, and reported on.
 
 use std::env;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use dagsan_report::Project;
 
 use crate::accept::Accepting;
-use crate::cli::RunArguments;
+use crate::cli::{GraphFile, RunArguments};
 use crate::native::session::{Action, Runtime, Session};
 use crate::native::{cc, collected, findings, interrupt, runner, told};
 
@@ -18,9 +18,14 @@ pub fn run(arguments: &RunArguments) -> Result<u8> {
     if path.components().count() > 1 && !path.exists() {
         bail!("{} is not there: build it with `dagsan cc` first", path.display());
     }
-    if path.components().count() == 1 && path.exists() && !is_in_search_path(path) {
+    if path.components().count() == 1 && path.is_file() && !is_in_search_path(path) {
         bail!("{0} is not in PATH: did you mean ./{0}?", path.display());
     }
+    if path.is_dir() {
+        bail!("{} is a directory: name a program that `dagsan cc` has linked", path.display());
+    }
+    let others = [arguments.graph.file.as_ref().map(|file| &file.path), arguments.output.as_ref()];
+    arguments.reports.check_files(others.into_iter().flatten().map(PathBuf::as_path))?;
     let options = findings::Options::from_environment();
     let cache = cc::cache()?;
     let directory = cache.join("findings");
@@ -34,7 +39,7 @@ pub fn run(arguments: &RunArguments) -> Result<u8> {
         None => None,
     };
     let current = env::current_dir().context("cannot tell the current directory")?;
-    let accept = arguments.accept.absolute(&current)?;
+    let accept = arguments.accept.absolute(&current, &[])?;
     let accepting = Accepting::load(&accept, Project::around(&current))?;
     let (format, collected) = collected::formats(&arguments.reports, &options);
     let nothing =
@@ -52,6 +57,7 @@ pub fn run(arguments: &RunArguments) -> Result<u8> {
         format,
         output,
         collected,
+        graph: arguments.graph.file.as_ref().map(GraphFile::absolute).transpose()?,
         accept,
         color,
         quiet: false,

@@ -22,17 +22,26 @@ use crate::reports::ReportFiles;
 
 /// Shows a file of findings.
 pub fn report(arguments: &FindingsArguments) -> Result<u8> {
-    let found = Findings::read(&arguments.file)?;
+    let found = read(arguments)?;
     let mut report = describe(&found)?;
     report.notes.extend(rebuilt(&arguments.file, &found.process.executable));
     show(arguments, &mut report)?;
     Ok(exit::of_native(&report, 0))
 }
 
+/// The findings that are to be shown; nothing is written over them.
+fn read(arguments: &FindingsArguments) -> Result<Findings> {
+    let graph = arguments.graph.file.as_ref().map(|file| file.path.as_path());
+    arguments.reports.check_files(graph.into_iter().chain([arguments.file.as_path()]))?;
+    Findings::read(&arguments.file).context(
+        "there are no findings to show: `cargo dagsan` and `dagsan run` name the file when there is a race",
+    )
+}
+
 /// Runs the program again, and shows what it has left this time.
 pub fn explain(arguments: &ExplainArguments) -> Result<u8> {
     let arguments = &arguments.findings;
-    let before = Findings::read(&arguments.file)?;
+    let before = read(arguments)?;
     let process = &before.process;
     let directory = arguments.file.parent().unwrap_or(Path::new("")).to_owned();
     let directory = std::path::absolute(&directory).context("cannot tell the current directory")?;
@@ -66,8 +75,9 @@ pub fn explain(arguments: &ExplainArguments) -> Result<u8> {
 fn show(arguments: &FindingsArguments, report: &mut Report) -> Result<()> {
     let current = std::env::current_dir().context("cannot tell the current directory")?;
     let project = Project::around(&current);
-    let accepting = Accepting::load(&arguments.accept.absolute(&current)?, project.clone())?;
+    let accepting = Accepting::load(&arguments.accept.absolute(&current, &[])?, project.clone())?;
     let met = accepting.apply(report);
+    let drawn = arguments.graph.file.as_ref().map_or(Ok(()), |file| file.write_around(report));
     let mut files = ReportFiles::new(project.clone(), &arguments.reports.files);
     files.add(report)?;
     files.write()?;
@@ -83,7 +93,7 @@ fn show(arguments: &FindingsArguments, report: &mut Report) -> Result<()> {
     for warning in accepting.finish(&met)? {
         status::warning(color, &warning);
     }
-    Ok(())
+    drawn
 }
 
 /// Was the executable built again after it had left the findings?

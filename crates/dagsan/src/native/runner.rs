@@ -63,9 +63,14 @@ pub fn run_whole(session: &Session, executable: &OsStr, arguments: &[OsString]) 
     let first = First { session, executable, status, file: &file, took: started.elapsed() };
     let mut outcome = first.outcome(|command| _ = command.args(arguments).stdin(input.second()))?;
     told::tell(session, &Told::Met(outcome.accept(&accepting(session)?)))?;
+    let drawn = match (&session.graph, &mut outcome.report) {
+        (Some(file), Ok(report)) => file.write_around(report),
+        _ => Ok(()),
+    };
     collect(session, &outcome, &name(executable))?;
     show(session, &outcome)?;
-    Ok(outcome.code)
+    // The verdict stands without its picture.
+    drawn.map(|()| outcome.code)
 }
 
 /// Runs a program that tells nothing: it was compiled for the host, without hooks (tests of a crate of macros), or was

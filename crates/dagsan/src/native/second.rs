@@ -227,6 +227,7 @@ mod tests {
             first: side.clone(),
             second: side.clone(),
             duplicates: 0,
+            graph: None,
         };
         Findings {
             version: VERSION,
@@ -240,6 +241,7 @@ mod tests {
             stacks: vec![Stack { frames: vec![7], complete: true }],
             uses: Uses::default(),
             threads: vec![],
+            graphs: vec![],
             stats: Stats::default(),
         }
     }

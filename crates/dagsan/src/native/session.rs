@@ -8,6 +8,7 @@ use dagsan_report::Format;
 use serde::{Deserialize, Serialize};
 
 use crate::accept::AcceptArguments;
+use crate::cli::GraphFile;
 
 /// The variable.
 pub const VARIABLE: &str = "DAGSAN_SESSION";
@@ -73,6 +74,8 @@ pub struct Session {
     pub output: Option<PathBuf>,
     /// The formats of the reports that the command puts together from their parts.
     pub collected: Vec<Format>,
+    /// A file for what is around the races in the graph.
+    pub graph: Option<GraphFile>,
     /// Which races do not count.
     pub accept: AcceptArguments,
     /// `auto`, `always` or `never`.

@@ -131,6 +131,23 @@ fn bad_arguments_say_what_to_do() {
         For more information, try '--help'.
     "#]]);
     directory.check(
+        "check a/free.task --report sarif=out --report html=./out",
+        expect![[r#"
+        exit code 2
+        --- standard error
+        error: ./out is to be written twice: give each report a file of its own
+    "#]],
+    );
+    // A program is none of the files that reports go to.
+    directory.check(
+        "check a/free.task --report json=a/free.task",
+        expect![[r#"
+        exit code 2
+        --- standard error
+        error: a/free.task is to be written twice: give each report a file of its own
+    "#]],
+    );
+    directory.check(
         "check a/free.task --report sarif=no/such/out.sarif",
         expect![[r#"
         exit code 2

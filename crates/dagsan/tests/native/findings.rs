@@ -31,6 +31,7 @@ fn findings(executable: &str, races: usize) -> Findings {
         first: side(0),
         second: side(1),
         duplicates: 0,
+        graph: None,
     };
     let task = |number, parent, kind| Task { number, parent, kind, created: None, stack: None };
     Findings {
@@ -50,6 +51,7 @@ fn findings(executable: &str, races: usize) -> Findings {
         stacks: vec![Stack::default()],
         uses: Uses::default(),
         threads: Vec::new(),
+        graphs: Vec::new(),
         stats: Stats { tasks: 2, strands: 3, ..Stats::default() },
     }
 }

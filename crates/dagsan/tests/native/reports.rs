@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::schema::{assert_report, assert_sarif};
-use crate::support::{Directory, POINTS, cargo_dagsan, dagsan, run, run_point, workspace};
+use crate::support::{Directory, EXAMPLES, POINTS, cargo_dagsan, dagsan, run, run_point, workspace};
 
 fn read(path: &Path) -> Value {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
@@ -81,4 +81,42 @@ fn findings_are_shown_again_in_every_format() {
     assert_report(&serde_json::from_str(&shown("json")).unwrap());
     assert!(shown("short").starts_with("tests/native/src/bin/points/behaviours.rs:"));
     assert!(shown("github").starts_with("::error file=tests/native/src/bin/points/behaviours.rs,line="));
+}
+
+#[test]
+fn the_graph_around_a_race_is_drawn() {
+    let _built = &*EXAMPLES;
+    let (directory, package) = (Directory::new("graph"), workspace("examples/native"));
+    let [svg, json, none] = ["g.svg", "g.json", "none.dot"].map(|name| directory.file(name));
+    let run_with = |file: &Path, name: &str| {
+        let graph = file.to_str().unwrap();
+        run(&mut cargo_dagsan(&package, &["--graph", graph, "run", "--quiet", "--bin", name]))
+    };
+    let ran = run_with(&svg, "promise_pipeline_racy");
+    assert_eq!(ran.code, 66, "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("note: what is around the races in the computation graph is in "),
+        "{}",
+        ran.stderr
+    );
+    let text = fs::read_to_string(&svg).unwrap();
+    assert!(
+        text.contains("writes 8 bytes at offset") && text.contains("marker-end=\"url(#promise)\""),
+        "{text}"
+    );
+    // The same from the findings that it has left.
+    let again = ran.stderr.split_once("dagsan report ").unwrap().1.lines().next().unwrap();
+    let ran = run(dagsan(&["report", again, "--graph", json.to_str().unwrap()]).current_dir(&package));
+    assert_eq!(ran.code, 66, "{}", ran.stderr);
+    let racing = |graph: &Value| {
+        graph["nodes"].as_array().unwrap().iter().filter(|node| node["racing"] == true).count()
+    };
+    assert_eq!(racing(&read(&json)), 2);
+
+    let ran = run_with(&none, "promise_pipeline");
+    assert_eq!((ran.code, none.exists()), (0, false), "{}", ran.stderr);
+    assert!(ran.stderr.contains("there is no race, and so no graph"), "{}", ran.stderr);
+    let ran = run(&mut cargo_dagsan(&package, &["--graph", "g.svg", "test"]));
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(ran.stderr.contains("--graph draws one program: use it with `run`"), "{}", ran.stderr);
 }

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::*;
+use crate::graph::{Picture, dot, json, svg};
 use crate::{Format, Project};
 
 /// What is put in the place of something else.
@@ -77,6 +78,14 @@ fn base() -> Value {
     findings.races[1].memory = Memory::Static { at: 7 };
     findings.races[1].first.kind = Kind::Free;
     findings.threads.push(findings::Threads { count: 1, name: Some("worker".to_owned()), stack: 0 });
+    let step = |why, task| findings::PathStep { why, task, left_out: 1 };
+    let way = || vec![step(findings::Order::Spawn, 1), step(findings::Order::Promise, 2)];
+    findings.graphs.push(findings::Neighbourhood {
+        start: 0,
+        down: [way(), way()],
+        up: Some([way(), way()]),
+    });
+    findings.races[0].graph = Some(0);
     serde_json::to_value(&findings).unwrap()
 }
 
@@ -85,6 +94,10 @@ fn show(found: &Findings) {
     let files = Files { current: "/nowhere".into(), roots: Vec::new(), vendored: RefCell::default() };
     let Ok(report) = report(found, &mut symbols(), &files) else { return };
     let project = Project::new("/nowhere", "/nowhere");
+    if let Some(picture) = Picture::around(&report) {
+        let texts = [dot(&picture), json(&picture).unwrap()].into_iter().chain(svg(&picture));
+        texts.for_each(|text| assert!(!text.contains(|c: char| c != '\n' && c.is_control()), "{text:?}"));
+    }
     for format in Format::ALL {
         let text = format.whole(&[format.part(&report, &project).unwrap()]);
         let plain = anstream::adapter::strip_str(&text).to_string();

@@ -169,12 +169,12 @@ fn fork_and_exit() {
     });
 }
 
-/// A few million strands that the detector has to remember something of.
+/// Some hundred thousand lines that the detector has to remember something of.
 fn much_memory_after_a_race() {
-    let words: Vec<Shared<u64>> = (0..1_000_000).map(Shared::new).collect();
+    let words: Vec<Shared<u64>> = (0..8 * 300_000).map(Shared::new).collect();
     finish(|scope| {
         race(scope, &WORD);
-        for word in &words {
+        for word in words.iter().step_by(8) {
             spawn!(scope, store!(word, 1));
         }
     });

@@ -1,4 +1,5 @@
-//! The serial executor: depth first, with switches where a task must wait. One per thread.
+//! The serial executor: depth first, with switches where a task must wait. One per thread. Checked programs use this one, and so
+//! do those with one worker; `parallel.rs` has the other one, which shares with it all but how tasks start and wait.
 //!
 //! This is the order that engines for promises need (paper 000, DRDP): a new task runs at once, and its parent goes on
 //! when it has ended or must wait.
@@ -38,15 +39,16 @@ use std::collections::{BTreeMap, VecDeque};
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{self, NonNull};
-use std::sync::Arc;
 
 use crate::deadlock::{self, Blocked};
+use crate::error::{Failed, Refused};
 use crate::events::{self, Kind, Place};
-use crate::fiber;
 use crate::join::{Anything, Join, Payload};
 use crate::latch::{Latch, State};
+use crate::parallel::Post;
 use crate::slot::Slot;
 use crate::task::{Entry, Fiber, Task, Wait};
+use crate::{sleepers, workers};
 
 /// How the start of a task came out.
 pub(crate) enum Started {
@@ -58,38 +60,18 @@ pub(crate) enum Started {
     Waits(NonNull<Fiber>),
 }
 
-/// Why a task was not started.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Refused {
-    #[error("a task is started in an isolated section, which may not start tasks")]
-    Isolated,
-    #[error("a task is started through a scope whose finish is not around the present task")]
-    OtherFinish,
-    #[error("a procedure spawns while another one, which it has called, has not returned")]
-    OtherFrame,
-    #[error(transparent)]
-    Stack(fiber::Error),
-}
-
-/// Why a wait has failed.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Failed {
-    #[error("a task would have to wait for {0} in an isolated section, where it may not")]
-    Isolated(String),
-    #[error("a procedure syncs while another one, which it has called, has not returned")]
-    OtherFrame,
-    #[error("{0}")]
-    Deadlock(Arc<str>),
-}
-
-struct Executor {
+pub(crate) struct Executor {
     /// The fiber that runs; none for the main task.
-    current: Cell<Option<NonNull<Fiber>>>,
-    main: Task,
+    pub(crate) current: Cell<Option<NonNull<Fiber>>>,
+    pub(crate) main: Task,
     /// Fibers without a task.
     pool: Cell<Option<NonNull<Fiber>>>,
     /// Is the present task in an isolated section?
-    isolated: Cell<bool>,
+    pub(crate) isolated: Cell<bool>,
+    /// Do tasks run in parallel? Decided when the outermost scope is opened.
+    pub(crate) parallel: Cell<bool>,
+    /// If so, where this thread works, once there was a task.
+    pub(crate) post: Cell<Option<NonNull<Post>>>,
     /// Those that can go on, the first one first.
     ready: RefCell<VecDeque<NonNull<Fiber>>>,
     /// Those that wait, by the address of what they wait for and by the number of their wait.
@@ -103,12 +85,14 @@ struct Executor {
 thread_local! {
     // Without a destructor, so that every access is one instruction, and so that destructors of other thread-locals may
     // still start tasks. `CLEANUP` does what is left to do.
-    static EXECUTOR: ManuallyDrop<Executor> = const {
+    pub(crate) static EXECUTOR: ManuallyDrop<Executor> = const {
         ManuallyDrop::new(Executor {
             current: Cell::new(None),
             main: Task::new(),
             pool: Cell::new(None),
             isolated: Cell::new(false),
+            parallel: Cell::new(false),
+            post: Cell::new(None),
             ready: RefCell::new(VecDeque::new()),
             blocked: RefCell::new(BTreeMap::new()),
             sleeping: Cell::new(0),
@@ -142,7 +126,7 @@ impl Drop for Cleanup {
 
 impl Executor {
     #[inline]
-    fn task(&self) -> &Task {
+    pub(crate) fn task(&self) -> &Task {
         match self.current.get() {
             // SAFETY: fibers are freed when they are in the pool, and the one that runs is not.
             Some(fiber) => unsafe { &(*fiber.as_ptr()).task },
@@ -150,7 +134,7 @@ impl Executor {
         }
     }
 
-    fn fiber(&self) -> Result<NonNull<Fiber>, fiber::Error> {
+    pub(crate) fn fiber(&self) -> Result<NonNull<Fiber>, Refused> {
         match self.pool.get() {
             Some(fiber) => {
                 // SAFETY: fibers in the pool have not been freed.
@@ -162,7 +146,7 @@ impl Executor {
     }
 
     /// Runs a task, which DagSan hears of by `enter`, until it ends or waits; then the present one goes on.
-    fn run(&self, fiber: NonNull<Fiber>, enter: impl FnOnce(&Task)) -> Started {
+    pub(crate) fn run(&self, fiber: NonNull<Fiber>, enter: impl FnOnce(&Task)) -> Started {
         let present = self.current.replace(Some(fiber));
         // SAFETY: freed only once it is in the pool.
         let task = unsafe { &fiber.as_ref().task };
@@ -182,13 +166,33 @@ impl Executor {
         if task.panicked.get() { Started::Panicked } else { Started::Ended }
     }
 
+    /// The procedure that joins a task which `by` asks for, if it may start.
+    pub(crate) fn spawner(&self, by: By<'_>) -> Result<Option<NonNull<Join>>, Refused> {
+        if self.isolated.get() {
+            return Err(Refused::Isolated);
+        }
+        let parent = self.task();
+        match by {
+            By::Finish(join) if is_inside(parent.finish.get(), join) => Ok(None),
+            By::Frame(join) if parent.frame.get() == Some(NonNull::from(join)) => Ok(parent.frame.get()),
+            By::Finish(_) => Err(Refused::OtherFinish),
+            By::Frame(_) => Err(Refused::OtherFrame),
+        }
+    }
+
     #[inline]
     fn wait(&self, wait: Wait, place: Place) -> Result<(), Failed> {
-        if wait.is_over() { Ok(()) } else { self.wait_long(wait, place) }
+        if wait.is_over() {
+            Ok(())
+        } else if self.parallel.get() {
+            self.wait_in_crew(wait, place)
+        } else {
+            self.wait_long(wait, place)
+        }
     }
 
     #[cold]
-    fn wait_long(&self, wait: Wait, place: Place) -> Result<(), Failed> {
+    pub(crate) fn wait_long(&self, wait: Wait, place: Place) -> Result<(), Failed> {
         while !wait.is_over() {
             if self.isolated.get() {
                 return Err(Failed::Isolated(wait.describe()));
@@ -282,14 +286,15 @@ impl Executor {
 
 /// Makes a fiber, and sees to it that the pool is freed when this thread ends.
 #[cold]
-fn new_fiber() -> Result<NonNull<Fiber>, fiber::Error> {
+fn new_fiber() -> Result<NonNull<Fiber>, Refused> {
+    workers::wanted()?;
     // If the thread is ending, and `CLEANUP` has run, then what comes now stays with the process.
     _ = events::books(|| CLEANUP.try_with(|_| ()));
     // It leads to the fibers, and so to all that tasks were started with.
     EXECUTOR.with(|executor| {
         events::runtime_variable(ptr::from_ref(executor).addr(), size_of_val(executor));
     });
-    Fiber::new(Task::new(), run_task)
+    Ok(Fiber::new(Task::new(), run_task)?)
 }
 
 /// Runs on the fiber, once per task.
@@ -299,26 +304,49 @@ fn run_task(fiber: &Fiber) {
     let finish = task.finish.get();
     // SAFETY: `start` was given the two together, and its caller guarantees that they fit. The finish is that in which
     // the task was started, and is open.
-    let outcome = catch_unwind(AssertUnwindSafe(|| unsafe { entry(data, finish) }));
+    let outcome = caught(|| unsafe { entry(data, finish) });
     task.panicked.set(outcome.is_err());
-    let spawner = task.spawner.get();
-    if let (Err(payload), Some(join)) = (outcome, spawner.or(finish)) {
-        // SAFETY: a join lives until its last task has ended, and this one has not. (Module documentation.)
-        unsafe { join.as_ref() }.panicked(payload);
-    }
     if let Some(promise) = task.ends.take() {
         events::promise_set(promise);
     }
     events::task_end();
     task.ended.set(true);
-    for join in [finish, spawner].into_iter().flatten() {
-        // SAFETY: as above; `running` still counts this task. Whoever is woken when it is 0 runs later.
-        let running = unsafe { &join.as_ref().running };
-        running.set(running.get() - 1);
-        if running.get() == 0 {
-            EXECUTOR.with(|executor| executor.over(join.as_ptr() as usize));
-        }
+    end_task(finish, task.spawner.get(), outcome.err());
+}
+
+/// Runs `body`, and catches its panic: whoever joins the task goes on with it.
+pub(crate) fn caught(body: impl FnOnce()) -> Result<(), Payload> {
+    catch_unwind(AssertUnwindSafe(body))
+}
+
+/// A task has ended, perhaps with a panic: those who join it are told.
+pub(crate) fn end_task(
+    finish: Option<NonNull<Join>>,
+    spawner: Option<NonNull<Join>>,
+    panic: Option<Payload>,
+) {
+    if let (Some(payload), Some(join)) = (panic, spawner.or(finish)) {
+        // SAFETY: a join lives until its last task has ended, and this one has not. (Module documentation.)
+        unsafe { join.as_ref() }.panicked(payload);
     }
+    EXECUTOR.with(|executor| {
+        for join in [finish, spawner].into_iter().flatten() {
+            let address = join.as_ptr() as usize;
+            // SAFETY: as above; `running` still counts this task. Whoever is woken when it is 0 runs later, or on another
+            // thread: the join is not used here again.
+            let running = unsafe { &join.as_ref().running };
+            if executor.parallel.get() {
+                if running.ended() {
+                    sleepers::wake(address);
+                }
+            } else {
+                running.set(running.get() - 1);
+                if running.get() == 0 {
+                    executor.over(address);
+                }
+            }
+        }
+    });
 }
 
 // ---- what the generic code calls ---------------------------------------------------------------------------
@@ -332,6 +360,7 @@ fn run_task(fiber: &Fiber) {
 pub(crate) unsafe fn finish_begin(place: &mut MaybeUninit<Join>) -> &Join {
     let join = place.write(Join::default());
     EXECUTOR.with(|executor| {
+        executor.opens();
         events::finish_begin();
         opened(join);
         join.outer.set(executor.task().finish.replace(Some(NonNull::from(&*join))));
@@ -347,6 +376,7 @@ pub(crate) fn finish_end(join: &Join, place: Place) -> Option<Payload> {
         join_strays(join);
         executor.task().finish.set(join.outer.get());
         events::finish_end();
+        executor.closed();
     });
     join.take_panic()
 }
@@ -359,6 +389,7 @@ pub(crate) fn finish_end(join: &Join, place: Place) -> Option<Payload> {
 pub(crate) unsafe fn frame_begin(place: &mut MaybeUninit<Join>) -> &Join {
     let join = place.write(Join::default());
     EXECUTOR.with(|executor| {
+        executor.opens();
         events::frame_begin();
         opened(join);
         join.outer.set(executor.task().frame.replace(Some(NonNull::from(&*join))));
@@ -389,6 +420,7 @@ pub(crate) fn frame_end(join: &Join, place: Place) -> Option<Payload> {
         synced(join);
         executor.task().frame.set(join.outer.get());
         events::frame_end();
+        executor.closed();
     });
     join.drop_leftovers();
     join.take_panic()
@@ -467,17 +499,9 @@ pub(crate) unsafe fn start(
     data: *mut (),
 ) -> Result<Started, Box<Refused>> {
     EXECUTOR.with(|executor| {
-        if executor.isolated.get() {
-            return Err(Box::new(Refused::Isolated));
-        }
+        let spawner = executor.spawner(by)?;
         let parent = executor.task();
-        let spawner = match by {
-            By::Finish(join) if is_inside(parent.finish.get(), join) => None,
-            By::Frame(join) if parent.frame.get() == Some(NonNull::from(join)) => Some(NonNull::from(join)),
-            By::Finish(_) => return Err(Box::new(Refused::OtherFinish)),
-            By::Frame(_) => return Err(Box::new(Refused::OtherFrame)),
-        };
-        let fiber = executor.fiber().map_err(Refused::Stack)?;
+        let fiber = executor.fiber()?;
         // SAFETY: open, so they live. (Module documentation.)
         let joins = [spawner, parent.finish.get()].map(|join| join.map(|join| unsafe { join.as_ref() }));
         let innermost = events::innermost_finish();
@@ -493,13 +517,7 @@ pub(crate) unsafe fn start(
         }
         // SAFETY: just taken from the pool, so it is not freed.
         let Fiber { task, stack: (low, high), .. } = unsafe { fiber.as_ref() };
-        task.started.set(Some(place));
-        task.finish.set(parent.finish.get());
-        task.frame.set(None);
-        task.spawner.set(spawner);
-        task.entry.set(entry);
-        task.data.set(data);
-        task.ended.set(false);
+        task.prepare(place, parent.finish.get(), spawner, entry, data);
         task.ends.set(ends);
         task.context.set(joins.into_iter().flatten().next().map_or(0, |join| join.context.get()));
         Ok(executor.run(fiber, |task| {
@@ -535,8 +553,11 @@ pub(crate) fn get(latch: &Latch, place: Place) -> Result<State, Failed> {
 /// Opens the latch, whose value is there if `state` says so.
 #[inline(never)]
 pub(crate) fn open(latch: &Latch, state: State) {
-    latch.open(state);
-    EXECUTOR.with(|executor| executor.over(ptr::from_ref(latch) as usize));
+    let address = ptr::from_ref(latch) as usize;
+    if latch.open(state) {
+        sleepers::wake(address);
+    }
+    EXECUTOR.with(|executor| executor.over(address));
 }
 
 /// The task on `fiber`, which waits, shall leave its result in `slot` and not with its parent.

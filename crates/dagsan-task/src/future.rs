@@ -9,8 +9,9 @@ use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
 
+use crate::error::Failed;
 use crate::events::Place;
-use crate::executor::{self, Failed};
+use crate::executor;
 use crate::latch::{Latch, State};
 use crate::value::Value;
 

@@ -1,7 +1,7 @@
 //! Isolated sections: mutual exclusion among all of them (papers 002 to 004).
 //!
 //! On one thread that needs no lock: a section cannot be left before its end, since nothing in it may wait or start a
-//! task. The lock is for other threads, which have executors of their own.
+//! task. The lock is for other workers, and for other threads with tasks of their own.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

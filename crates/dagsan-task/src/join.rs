@@ -3,6 +3,9 @@
 //! A join stands in the stack frame of `finish` or `procedure`, and tasks point to it. It stays there until the
 //! executor has seen its last task end, which is what makes these pointers good; see `executor.rs`.
 //!
+//! With several workers, its tasks are on other threads. They read what does not change while the join is open (`outer`, `number`,
+//! `context`), count themselves (`running`) and leave their panics; the rest is its owner's.
+//!
 //! ```text
 //!   task ── finish ──► Join ── outer ──► Join ── outer ──► none     innermost finish first, across tasks
 //!        └─ frame ───► Join ── outer ──► none                       procedures of this task only
@@ -12,9 +15,11 @@ use std::any::Any;
 use std::cell::Cell;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::events;
+use crate::running::Running;
 
 /// What a panic carries.
 pub(crate) type Payload = Box<dyn Any + Send>;
@@ -35,7 +40,7 @@ pub(crate) struct Join {
     /// What rayon's code knew where this was opened; its tasks begin with that.
     pub(crate) context: Cell<usize>,
     /// How many of its tasks have not ended.
-    pub(crate) running: Cell<usize>,
+    pub(crate) running: Running,
     /// Procedures only: how many syncs it has seen.
     pub(crate) syncs: Cell<u64>,
     /// Procedures only: has it spawned since its last sync?
@@ -44,28 +49,36 @@ pub(crate) struct Join {
     leftovers: Cell<Option<Box<Leftovers>>>,
     /// Promises of its tasks that were started inside of a scope of rayon's, see `executor.rs`.
     strays: Cell<Vec<u64>>,
-    panic: Cell<Option<Payload>>,
+    /// The first panic, or null. Has no destructor: whoever opens a join takes it out.
+    panic: AtomicPtr<Payload>,
 }
 
 impl Join {
     /// Keeps the payload if it is the first.
     pub(crate) fn panicked(&self, payload: Payload) {
-        match self.panic.take() {
-            None => self.panic.set(Some(payload)),
-            Some(first) => {
-                self.panic.set(Some(first));
-                // A payload may panic when it is dropped. That panic has a payload in turn, which is not given the
-                // chance.
-                if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
-                    mem::forget(again);
-                }
+        let payload = Box::into_raw(Box::new(payload));
+        // Release, and Acquire in `take_panic`: the owner sees the payload.
+        let kept =
+            self.panic.compare_exchange(ptr::null_mut(), payload, Ordering::Release, Ordering::Relaxed);
+        if kept.is_err() {
+            // SAFETY: made above, and not given away.
+            let payload = unsafe { Box::from_raw(payload) };
+            // A payload may panic when it is dropped. That panic has a payload in turn, which is not given the chance.
+            if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+                mem::forget(again);
             }
         }
     }
 
     /// The first panic, if there was one.
     pub(crate) fn take_panic(&self) -> Option<Payload> {
-        self.panic.take()
+        // A look without a change is enough mostly: the tasks have ended, and what they did is seen.
+        if self.panic.load(Ordering::Relaxed).is_null() {
+            return None;
+        }
+        let payload = NonNull::new(self.panic.swap(ptr::null_mut(), Ordering::Acquire))?;
+        // SAFETY: from `Box::into_raw` in `panicked`, and only one can have taken it.
+        Some(*unsafe { Box::from_raw(payload.as_ptr()) })
     }
 
     /// A task sets a promise at its end, to be got by this join.

@@ -2,12 +2,14 @@
 //!
 //! The latch holds no value. Values live beside it (`value`), and are there before the latch opens.
 //!
-//! Any thread may open a latch or look at it. The tasks that wait are known to the executor of their thread alone.
+//! Any thread may open a latch or look at it. The tasks that wait are known to the executor of their thread, or to the list of
+//! `sleepers.rs`.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::events::{self, Place};
+use crate::running::Running;
 
 /// Who opens the latch.
 #[derive(Debug)]
@@ -38,7 +40,10 @@ pub(crate) struct Latch {
     number: AtomicU64,
     /// Is it the number of a promise, which the future's task sets at its end?
     stray: AtomicBool,
-    state: AtomicU8,
+    /// One until it is open, then 0; and whether somebody sleeps until then.
+    closed: Running,
+    /// Has it been opened without a value?
+    panicked: AtomicBool,
     /// Has somebody undertaken to open it?
     claimed: AtomicBool,
 }
@@ -59,7 +64,8 @@ impl Latch {
             created,
             number: AtomicU64::new(number),
             stray: AtomicBool::new(false),
-            state: AtomicU8::new(State::Closed as u8),
+            closed: Running::new(1),
+            panicked: AtomicBool::new(false),
             claimed: AtomicBool::new(false),
         }
     }
@@ -73,29 +79,38 @@ impl Latch {
 
     /// Gives the future the number of its task, or else of the promise that this sets at its end, before it runs.
     pub(crate) fn set_number(&self, task: events::Task, promise: Option<u64>) {
-        // Relaxed: only read after the latch was seen open, which is ordered by `state`.
+        // Relaxed: only read after the latch was seen open, which is ordered by `closed`.
         self.number.store(promise.unwrap_or(task), Ordering::Relaxed);
         self.stray.store(promise.is_some(), Ordering::Relaxed);
     }
 
     #[inline(never)]
     pub(crate) fn state(&self) -> State {
-        // Acquire: who sees the latch open, sees the number and all that its opener did before.
-        match self.state.load(Ordering::Acquire) {
-            state if state == State::Open as u8 => State::Open,
-            state if state == State::Panicked as u8 => State::Panicked,
-            _ => State::Closed,
+        // Who sees the latch open sees the number, and all that its opener did before.
+        if !self.closed.is_over() {
+            State::Closed
+        } else if self.panicked.load(Ordering::Relaxed) {
+            State::Panicked
+        } else {
+            State::Open
         }
     }
 
-    /// Opens the latch, and tells DagSan if that is an event of its own; the end of a task tells for itself.
-    pub(crate) fn open(&self, state: State) {
+    /// Opens the latch, and tells DagSan if that is an event of its own; the end of a task tells for itself. Says whether
+    /// somebody of a crew sleeps until it opens, and has to be woken.
+    pub(crate) fn open(&self, state: State) -> bool {
         if let Kind::Promise(_) = self.kind {
             // Relaxed: set when the promise was made, and whoever can set it has been given the promise since.
             events::promise_set(self.number.load(Ordering::Relaxed));
         }
-        // Release: see `state`.
-        self.state.store(state as u8, Ordering::Release);
+        // Relaxed: read after the latch was seen open.
+        self.panicked.store(state == State::Panicked, Ordering::Relaxed);
+        self.closed.ended()
+    }
+
+    /// A task of a crew is about to sleep until the latch opens. It need not if this says that it is open.
+    pub(crate) fn sleeps(&self) -> bool {
+        self.closed.sleeps()
     }
 
     /// The present task has seen the latch open, and goes on after what opened it.

@@ -14,18 +14,24 @@
 //! In the order that DagSan checks, the parent may not look at the result before the sync, though it is there. Moving
 //! it about is not looking at it; that is done by code that DagSan does not see (`executor::move_bytes`). A handle that
 //! is dropped before the sync leaves its result with the procedure, which drops it after the sync.
+//!
+//! With several workers a task that was spawned has not begun, as a rule, when its parent goes on: body and result are in a packet
+//! on the heap, which both refer to.
 
-use std::cell::Cell;
+use std::cell::{Cell, UnsafeCell};
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::{self, ManuallyDrop, MaybeUninit};
 use std::panic::{Location, resume_unwind};
 use std::ptr::{self, NonNull};
+use std::sync::Arc;
 
 use crate::call::{call, catch_with};
 use crate::events::Kind;
 use crate::executor::{self, By, Started};
+use crate::job::Job;
 use crate::join::{self, Anything, Join};
+use crate::parallel;
 use crate::slot::Slot;
 
 /// Runs `body` as a procedure, which can spawn tasks. Returns when they have ended, as if it had called
@@ -87,8 +93,8 @@ impl<'scope> Procedure<'scope> {
         unsafe { &*ptr::from_ref(frame).cast::<Procedure<'scope>>() }
     }
 
-    /// Starts a task, which the next sync joins. It runs at once, until it ends or must wait. Its result can be had
-    /// after the sync, with [`Spawned::join`].
+    /// Starts a task, which the next sync joins. With one worker it runs at once, until it ends or must wait; with more, when
+    /// one of them has nothing else to do. Its result can be had after the sync, with [`Spawned::join`].
     ///
     /// # Panics
     /// In an [isolated](crate::isolated()) section, inside another procedure that was called by this one, or if there is
@@ -148,6 +154,10 @@ impl<'scope> Procedure<'scope> {
         }
 
         let frame = &self.frame;
+        if cfg!(not(dagsan)) && parallel::is_parallel() {
+            let result = Outcome::Shared(self.hand_in(body));
+            return Spawned { result, syncs: executor::syncs(frame), frame };
+        }
         let mut start = Start { body: ManuallyDrop::new(body), result: MaybeUninit::<T>::uninit() };
         // SAFETY: `enter::<T, F>` takes the body of the `Start<F, T>` that it is given, and sets the result. What the
         // body borrows lives for `'scope`, which contains the call of `procedure` that made this one and joins the task.
@@ -173,6 +183,48 @@ impl<'scope> Procedure<'scope> {
         Spawned { result, syncs: executor::syncs(frame), frame }
     }
 
+    /// Starts a task that any worker may run.
+    #[track_caller]
+    fn hand_in<'p, T, F>(&'p self, body: F) -> Arc<dyn Result<T> + 'p>
+    where
+        F: FnOnce() -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        unsafe fn enter<T, F: FnOnce() -> T>(job: *mut (), _: Option<NonNull<Join>>) {
+            // SAFETY: a job of this type from below, entered once: its reference is ours.
+            let packet = unsafe { Arc::from_raw(job.cast_const().cast::<Packet<F, T>>()) };
+            // SAFETY: the body is taken by the task only, and this is the one time that it begins.
+            let body = unsafe { (*packet.body.get()).assume_init_read() };
+            let value = body();
+            // SAFETY: the parent looks at the result after the task has ended.
+            unsafe { *packet.result.get() = Some(value) };
+        }
+
+        unsafe fn discard<T, F>(job: *mut ()) {
+            // SAFETY: a job of this type from below, which was not entered.
+            let packet = unsafe { Arc::from_raw(job.cast_const().cast::<Packet<F, T>>()) };
+            // SAFETY: so the body is still there.
+            unsafe { (*packet.body.get()).assume_init_drop() };
+        }
+
+        let packet = Arc::new(Packet {
+            job: UnsafeCell::new(Job::new(Location::caller(), enter::<T, F>, discard::<T, F>)),
+            body: UnsafeCell::new(MaybeUninit::new(body)),
+            result: UnsafeCell::new(None),
+        });
+        let job = Arc::into_raw(packet.clone()).cast_mut().cast::<()>();
+        // SAFETY: a packet begins with its job. Body and result are `Send`. What the body borrows lives for `'scope`, see
+        // `spawn`.
+        let submitted =
+            unsafe { parallel::submit(By::Frame(&self.frame), NonNull::new_unchecked(job.cast())) };
+        if let Err(refused) = submitted {
+            // SAFETY: a refused job is ours.
+            unsafe { discard::<T, F>(job) };
+            panic!("{refused}");
+        }
+        packet
+    }
+
     /// Waits for all tasks that this procedure has spawned. If one of them has panicked, goes on with the first panic.
     ///
     /// # Panics
@@ -188,11 +240,39 @@ impl<'scope> Procedure<'scope> {
     }
 }
 
-enum Outcome<T> {
+/// A task of a procedure that any worker may run: parent and child have a reference each.
+#[repr(C)]
+struct Packet<F, T> {
+    job: UnsafeCell<Job>,
+    /// Taken by the task when it begins.
+    body: UnsafeCell<MaybeUninit<F>>,
+    /// Set by the task before it ends, and taken by the parent after it.
+    result: UnsafeCell<Option<T>>,
+}
+
+/// A result that the parent may take, whatever the task was.
+trait Result<T> {
+    /// The result, if the task has not panicked.
+    ///
+    /// # Safety
+    /// The task has been joined.
+    unsafe fn take(&self) -> Option<T>;
+}
+
+impl<F, T> Result<T> for Packet<F, T> {
+    unsafe fn take(&self) -> Option<T> {
+        // SAFETY: the task has ended, and what it did is seen, by the count of its join. Nobody else has the result.
+        unsafe { (*self.result.get()).take() }
+    }
+}
+
+enum Outcome<'p, T> {
     /// The task had ended when its parent went on.
     Here(T),
     /// The task had to wait.
     Later(Later<T>),
+    /// Any worker may run the task, or have run it.
+    Shared(Arc<dyn Result<T> + 'p>),
     /// The task has panicked, or the result has been taken.
     None,
 }
@@ -221,7 +301,7 @@ impl<T> Drop for Later<T> {
 /// The result of a task that a procedure has spawned, to be had after the next [`Procedure::sync`].
 #[must_use = "a result that is not wanted is `()`"]
 pub struct Spawned<'p, T> {
-    result: Outcome<T>,
+    result: Outcome<'p, T>,
     /// How many syncs there were before.
     syncs: u64,
     frame: &'p Join,
@@ -243,6 +323,8 @@ impl<T> Spawned<'_, T> {
         let value = match mem::replace(&mut self.result, Outcome::None) {
             Outcome::Here(value) => Some(value),
             Outcome::Later(later) => later.take(),
+            // SAFETY: synced since.
+            Outcome::Shared(result) => unsafe { result.take() },
             Outcome::None => None,
         };
         value

@@ -14,8 +14,10 @@ use crate::call::{call_with, catch_with};
 use crate::events::Kind;
 use crate::executor::{self, By, Started};
 use crate::future::{Completion, Future};
+use crate::job::Job;
 use crate::join::{self, Join};
 use crate::latch::Latch;
+use crate::parallel;
 
 /// Runs `body`, and returns when all tasks have ended that were started in it: by `body`, by tasks that it has started,
 /// and so on.
@@ -80,7 +82,8 @@ impl<'scope> Scope<'scope> {
         unsafe { &*ptr::from_ref(finish).cast::<Scope<'scope>>() }
     }
 
-    /// Starts a task, which the innermost finish joins (an *async*). It runs at once, until it ends or must wait.
+    /// Starts a task, which the innermost finish joins (an *async*). With one worker it runs at once, until it ends or must
+    /// wait; with more, when one of them has nothing else to do.
     ///
     /// # Panics
     /// In an [isolated](crate::isolated()) section, or if there is no stack for the task.
@@ -91,7 +94,7 @@ impl<'scope> Scope<'scope> {
     }
 
     /// Starts a task with a result, for which any number of tasks can wait with [`Future::get`]. The innermost finish
-    /// joins it too. It runs at once, until it ends or must wait.
+    /// joins it too. It runs as a task of [`Scope::spawn`] does.
     ///
     /// ```
     /// let total = dagsan_task::finish(|scope| {
@@ -135,6 +138,9 @@ impl<'scope> Scope<'scope> {
             call_with(body, Scope::of(unsafe { finish.as_ref() }));
         }
 
+        if cfg!(not(dagsan)) && parallel::is_parallel() {
+            return self.hand_in(body);
+        }
         let mut body = ManuallyDrop::new(body);
         let by = By::Finish(&self.finish);
         // SAFETY: `enter::<F>` takes the `F` that it is given. What the body borrows lives for `'scope`, which contains
@@ -150,6 +156,39 @@ impl<'scope> Scope<'scope> {
                 unsafe { ManuallyDrop::drop(&mut body) };
                 panic!("{refused}");
             }
+        }
+    }
+    /// Starts a task that any worker may run.
+    #[track_caller]
+    fn hand_in<F: FnOnce(&Scope<'scope>)>(&self, body: F) {
+        /// A job and its body, in a box.
+        #[repr(C)]
+        struct Boxed<F> {
+            job: Job,
+            body: F,
+        }
+
+        unsafe fn enter<'scope, F: FnOnce(&Scope<'scope>)>(job: *mut (), finish: Option<NonNull<Join>>) {
+            // SAFETY: a job of this type from below, entered once.
+            let Boxed { body, .. } = *unsafe { Box::from_raw(job.cast::<Boxed<F>>()) };
+            let Some(finish) = finish else { unreachable!("a scope is that of a finish") };
+            // SAFETY: open until this task has ended.
+            body(Scope::of(unsafe { finish.as_ref() }));
+        }
+
+        unsafe fn discard<F>(job: *mut ()) {
+            // SAFETY: a job of this type from below, which was not entered.
+            drop(unsafe { Box::from_raw(job.cast::<Boxed<F>>()) });
+        }
+
+        let job = Job::new(Location::caller(), enter::<F>, discard::<F>);
+        let job = NonNull::from(Box::leak(Box::new(Boxed { job, body }))).cast::<Job>();
+        // SAFETY: `Boxed` begins with its job. The body is `Send`: `spawn` and `future` ask for it. For what it borrows see
+        // `start`.
+        if let Err(refused) = unsafe { parallel::submit(By::Finish(&self.finish), job) } {
+            // SAFETY: a refused job is ours.
+            unsafe { discard::<F>(job.as_ptr().cast()) };
+            panic!("{refused}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What the executor knows of a task, and what tasks wait for.
 //!
 //! A task's record lies in its fiber, and is used again by the next task on it. The main task of a thread has a record
-//! in the executor. All of it is touched by one thread only.
+//! in the executor. All of it is touched by one thread only, but for `deadlock`: see `sleepers.rs`.
 
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
@@ -71,6 +71,24 @@ impl Task {
             next: Cell::new(None),
         }
     }
+
+    /// The fiber gets this task.
+    pub(crate) fn prepare(
+        &self,
+        started: Place,
+        finish: Option<NonNull<Join>>,
+        spawner: Option<NonNull<Join>>,
+        entry: Entry,
+        data: *mut (),
+    ) {
+        self.started.set(Some(started));
+        self.finish.set(finish);
+        self.frame.set(None);
+        self.spawner.set(spawner);
+        self.entry.set(entry);
+        self.data.set(data);
+        self.ended.set(false);
+    }
 }
 
 /// What a task waits for. Lives until the wait is over: a latch is borrowed by the `get`, a join is the waiter's own.
@@ -94,7 +112,18 @@ impl Wait {
         unsafe {
             match self {
                 Wait::Latch(latch) => latch.as_ref().state() != State::Closed,
-                Wait::Join(join) => join.as_ref().running.get() == 0,
+                Wait::Join(join) => join.as_ref().running.is_over(),
+            }
+        }
+    }
+
+    /// The waiter is about to sleep, with others at work. It need not if this says that the wait is over.
+    pub(crate) fn sleeps(self) -> bool {
+        // SAFETY: as in `is_over`.
+        unsafe {
+            match self {
+                Wait::Latch(latch) => latch.as_ref().sleeps(),
+                Wait::Join(join) => join.as_ref().running.sleeps(),
             }
         }
     }

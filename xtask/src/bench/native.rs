@@ -145,7 +145,7 @@ fn measure(
             // Reports do not matter here, nor do they take time.
             command.arg(kernel).env("TSAN_OPTIONS", "report_bugs=0").env(FINDINGS_FILE, &findings);
             // As many threads as there are cores for them.
-            command.env_remove("RAYON_NUM_THREADS");
+            command.env_remove("RAYON_NUM_THREADS").env_remove("DAGSAN_WORKERS");
             let ended = process::run(command.env_remove("DAGSAN_OPTIONS"))?;
             if *build == Build::Dagsan {
                 row.tasks = checked(&findings)?.tasks;

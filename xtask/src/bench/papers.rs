@@ -1,4 +1,4 @@
-//! `cargo xtask bench papers`: the tables of papers 002 (Zipper) and 003 (Nakade), their figures beside ours.
+//! `cargo xtask bench papers`: the tables of papers 001 (SF-Order), 002 (Zipper) and 003 (Nakade), their figures beside ours.
 //!
 //! Their programs are not here: those in `papers/programs` are written anew, after what the papers say of them.
 //! Figures of theirs were measured on other machines, on Java programs inside a model checker. Only verdicts, numbers of
@@ -6,6 +6,7 @@
 
 mod load;
 mod nakade;
+mod sf_order;
 mod table;
 mod zipper;
 
@@ -27,6 +28,9 @@ pub struct Args {
 /// The tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Table {
+    /// SF-Order: base, reach and full, on one and two workers
+    #[value(name = "4")]
+    SfOrder,
     /// Zipper: `cg` and `zipper` on 27 programs, and how they grow
     #[value(name = "3")]
     Zipper,
@@ -58,6 +62,9 @@ const QUICK: Effort =
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let effort = if args.quick { &QUICK } else { &FULL };
     let wanted = |table| args.table.is_none_or(|only| only == table);
+    if wanted(Table::SfOrder) {
+        sf_order::figure_4(effort)?;
+    }
     if wanted(Table::Zipper) {
         zipper::table_3(effort)?;
         zipper::growth(effort)?;

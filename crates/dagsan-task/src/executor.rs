@@ -306,12 +306,17 @@ fn run_task(fiber: &Fiber) {
     // the task was started, and is open.
     let outcome = caught(|| unsafe { entry(data, finish) });
     task.panicked.set(outcome.is_err());
+    let spawner = task.spawner.get();
+    // While it is the task's doing: an ended one can do nothing more, not even allocate.
+    if let Err(payload) = outcome {
+        leave_panic(finish, spawner, payload);
+    }
     if let Some(promise) = task.ends.take() {
         events::promise_set(promise);
     }
     events::task_end();
     task.ended.set(true);
-    end_task(finish, task.spawner.get(), outcome.err());
+    end_task(finish, spawner);
 }
 
 /// Runs `body`, and catches its panic: whoever joins the task goes on with it.
@@ -319,20 +324,20 @@ pub(crate) fn caught(body: impl FnOnce()) -> Result<(), Payload> {
     catch_unwind(AssertUnwindSafe(body))
 }
 
-/// A task has ended, perhaps with a panic: those who join it are told.
-pub(crate) fn end_task(
-    finish: Option<NonNull<Join>>,
-    spawner: Option<NonNull<Join>>,
-    panic: Option<Payload>,
-) {
-    if let (Some(payload), Some(join)) = (panic, spawner.or(finish)) {
+/// A task, which is about to end, has panicked: whoever joins it goes on with that.
+pub(crate) fn leave_panic(finish: Option<NonNull<Join>>, spawner: Option<NonNull<Join>>, payload: Payload) {
+    if let Some(join) = spawner.or(finish) {
         // SAFETY: a join lives until its last task has ended, and this one has not. (Module documentation.)
         unsafe { join.as_ref() }.panicked(payload);
     }
+}
+
+/// A task has ended: those who join it are told.
+pub(crate) fn end_task(finish: Option<NonNull<Join>>, spawner: Option<NonNull<Join>>) {
     EXECUTOR.with(|executor| {
         for join in [finish, spawner].into_iter().flatten() {
             let address = join.as_ptr() as usize;
-            // SAFETY: as above; `running` still counts this task. Whoever is woken when it is 0 runs later, or on another
+            // SAFETY: as in `leave_panic`; `running` still counts this task. Whoever is woken when it is 0 runs later, or on another
             // thread: the join is not used here again.
             let running = unsafe { &join.as_ref().running };
             if executor.parallel.get() {

@@ -205,7 +205,8 @@ unsafe fn discard(job: NonNull<Job>, refused: &Refused) {
     // SAFETY: as above.
     let outcome = executor::caught(|| unsafe { discard(job.as_ptr().cast()) });
     let payload = outcome.err().unwrap_or_else(|| Box::new(refused.to_string()));
-    executor::end_task(finish, spawner, Some(payload));
+    executor::leave_panic(finish, spawner, payload);
+    executor::end_task(finish, spawner);
 }
 
 /// A helper works for a crew, until its scope has ended.

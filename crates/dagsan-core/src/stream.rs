@@ -176,6 +176,13 @@ impl<C: Consumer> Stream<C> {
         self.sections = Some(Box::default());
     }
 
+    /// The same; if a task is in more than so many sections at once, they are kept together. That changes what it costs, and
+    /// nothing else.
+    pub fn order_sections_apart(&mut self, most: usize) {
+        self.sections =
+            Some(Box::new(Ordering { sections: Sections::with_apart(most), ..Ordering::default() }));
+    }
+
     /// Is `task` in a section of a lock that may depend on others? What it does there between two events is best delivered at
     /// once: what comes in pieces depends on others piece by piece.
     #[inline]

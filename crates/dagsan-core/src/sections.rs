@@ -28,6 +28,8 @@
 //! once is in a joint section of them, which is remembered once for each line ([`joint`]).
 
 mod joint;
+#[cfg(test)]
+mod tests;
 
 use rustc_hash::FxHashMap;
 
@@ -220,6 +222,8 @@ impl Known {
         inside: &Inside,
         acquire: &mut Vec<SyncId>,
     ) -> bool {
+        // Tasks under a lock go on in their section when its holder changes the mode; its end does not come after that.
+        let goes_on = self.sections.get(&inside.section).is_none_or(|now| !now.ended);
         let Some(known) = self.sections.get_mut(&earlier) else { return false };
         let excludes = known.mode.max(inside.mode) == LockMode::Exclusive;
         if earlier == inside.section || !excludes || !known.ended {
@@ -229,7 +233,7 @@ impl Known {
             known.told = Some(task);
             acquire.push(known.sync);
         }
-        let follows = inside.mode == LockMode::Exclusive;
+        let follows = inside.mode == LockMode::Exclusive && goes_on;
         if follows {
             known.followed_by = Some(inside.section);
         }
@@ -323,9 +327,26 @@ impl Sections {
         joints.leave(joint, known);
     }
 
-    /// The section ends. The object that this releases, unless it has touched nothing that anybody remembers.
-    pub(crate) fn end(&mut self, section: SectionId) -> Option<SyncId> {
+    /// The section ends; too early, if tasks that are under the lock still run. The object that this releases, unless it has
+    /// touched nothing that anybody remembers.
+    pub(crate) fn end(&mut self, section: SectionId, early: bool) -> Option<SyncId> {
+        if early {
+            self.stands_for_nobody(section);
+        }
         self.known.end(section)
+    }
+
+    /// Tasks in the section may have followed others, but its end does not come after what they did.
+    #[cold]
+    fn stands_for_nobody(&mut self, section: SectionId) {
+        for touch in self.lines.values_mut().flat_map(|line| &mut line.touches).flat_map(|all| &mut all.list)
+        {
+            touch.replaced_by = touch.replaced_by.filter(|&by| by != section);
+        }
+        for known in self.known.sections.values_mut() {
+            known.followed_by = known.followed_by.filter(|&by| by != section);
+        }
+        self.joints.stands_for_nobody(section);
     }
 
     /// The bytes become other memory.
@@ -548,137 +569,5 @@ impl Touches {
         }
         self.list.push(Touch { section, mode, mask, replaced_by: None });
         known.remember(inside, task);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::bytes::Location;
-    use crate::ids::SiteId;
-
-    const LOCK: LockId = LockId(4);
-
-    /// Task `n` in section `n` of the lock.
-    fn inside(number: u32, mode: LockMode) -> [Inside; 1] {
-        [Inside { lock: LOCK, mode, section: SectionId(number), own: true }]
-    }
-
-    fn run(byte: u64, kind: AccessKind, atomic: bool) -> [Run; 1] {
-        let at = Location { line: byte / 64, mask: 1 << (byte % 64) };
-        [Run { at, kind, site: SiteId::new(0).unwrap(), atomic }]
-    }
-
-    /// A whole section of task `n`; how many it depends on that were not known to it.
-    fn section(sections: &mut Sections, number: u32, mode: LockMode, runs: &[[Run; 1]]) -> usize {
-        let mut acquire = Vec::new();
-        for run in runs {
-            sections.touch(TaskId(number), &inside(number, mode), run, &mut acquire);
-        }
-        sections.end(SectionId(number));
-        acquire.len()
-    }
-
-    const EXCLUSIVE: LockMode = LockMode::Exclusive;
-    const READ: AccessKind = AccessKind::Read;
-    const WRITE: AccessKind = AccessKind::Write;
-
-    #[test]
-    fn sections_depend_on_those_that_wrote_what_they_touch_or_touched_what_they_write() {
-        let mut sections = Sections::default();
-        assert_eq!(section(&mut sections, 1, EXCLUSIVE, &[run(5, WRITE, false), run(9, READ, false)]), 0);
-        assert_eq!(section(&mut sections, 2, EXCLUSIVE, &[run(9, READ, false), run(6, WRITE, false)]), 0);
-        assert_eq!(section(&mut sections, 3, EXCLUSIVE, &[run(5, READ, false)]), 1);
-        assert_eq!(section(&mut sections, 4, EXCLUSIVE, &[run(9, WRITE, false)]), 2);
-        assert_eq!(section(&mut sections, 5, EXCLUSIVE, &[run(5, WRITE, false)]), 2, "1 and 3");
-        assert_eq!(section(&mut sections, 6, EXCLUSIVE, &[run(5, READ, false)]), 1, "5");
-    }
-
-    #[test]
-    fn readers_and_atomic_updates_have_no_order() {
-        let mut sections = Sections::default();
-        section(&mut sections, 1, LockMode::Shared, &[run(5, WRITE, false), run(7, WRITE, true)]);
-        assert_eq!(section(&mut sections, 2, LockMode::Shared, &[run(5, WRITE, false)]), 0);
-        assert_eq!(section(&mut sections, 3, EXCLUSIVE, &[run(7, WRITE, true)]), 0);
-        assert_eq!(section(&mut sections, 4, EXCLUSIVE, &[run(7, READ, true)]), 2);
-        assert_eq!(section(&mut sections, 5, EXCLUSIVE, &[run(5, READ, false)]), 2);
-    }
-
-    #[test]
-    fn what_is_over_is_not_remembered() {
-        let mut sections = Sections::default();
-        for number in 1..1000 {
-            let later = usize::from(number > 1);
-            assert_eq!(section(&mut sections, number, EXCLUSIVE, &[run(5, WRITE, false)]), later);
-            assert!(sections.known.sections.len() <= 2 && sections.lines[&(0, LOCK)].len() <= 2);
-        }
-        assert_eq!(sections.known.next, 2, "numbers are used again");
-        // A section writes one byte and reads another, as one does that looks whether a mutex is poisoned.
-        for number in 1000..2000 {
-            section(&mut sections, number, EXCLUSIVE, &[run(130, WRITE, false), run(131, READ, true)]);
-            let line = &sections.lines[&(2, LOCK)];
-            assert!(line.len() <= 2 * FEW);
-        }
-        for number in 2000..3000 {
-            let mut acquire = Vec::new();
-            let inside = inside(number, EXCLUSIVE);
-            sections.touch(TaskId(7), &inside, &run(70, READ, false), &mut acquire);
-            sections.end(SectionId(number));
-            assert!(sections.lines[&(1, LOCK)].len() <= 2, "of a task that reads again and again, the last");
-        }
-        sections.erase(Bytes::new(0, 1 << 40).unwrap());
-        assert!(sections.known.sections.is_empty() && sections.lines.is_empty() && sections.locks.is_empty());
-        assert_eq!(section(&mut sections, 5000, EXCLUSIVE, &[run(5, READ, false)]), 0);
-        sections.erase(Bytes::new(5, 1).unwrap());
-        assert!(sections.known.sections.is_empty());
-    }
-
-    /// Task `n` in section `n` of `locks` locks at once.
-    fn joint(sections: &mut Sections, number: u32, locks: u32, runs: &[[Run; 1]]) -> usize {
-        let section = |lock| SectionId(number * 100 + lock);
-        let inside: Vec<Inside> = (0..locks)
-            .map(|lock| Inside { lock: LockId(lock), mode: EXCLUSIVE, section: section(lock), own: true })
-            .collect();
-        let mut acquire = Vec::new();
-        runs.iter().for_each(|run| sections.touch(TaskId(number), &inside, run, &mut acquire));
-        (0..locks).for_each(|lock| _ = sections.end(section(lock)));
-        acquire.len()
-    }
-
-    #[test]
-    fn sections_of_many_locks_depend_on_those_of_few_and_these_on_them() {
-        let mut sections = Sections::with_apart(2);
-        assert_eq!(section(&mut sections, 1, EXCLUSIVE, &[run(5, WRITE, false)]), 0);
-        assert_eq!(joint(&mut sections, 2, 4, &[run(5, READ, false)]), 0, "it is under other locks");
-        assert_eq!(joint(&mut sections, 3, 5, &[run(5, READ, false), run(6, WRITE, false)]), 1, "1");
-        assert_eq!(joint(&mut sections, 4, 3, &[run(5, WRITE, false)]), 6, "three of 2 and of 3");
-        assert_eq!(section(&mut sections, 5, EXCLUSIVE, &[run(6, READ, false)]), 1, "3");
-    }
-
-    #[test]
-    fn sections_of_many_locks_are_remembered_once_for_a_line_and_let_go() {
-        let mut sections = Sections::with_apart(2);
-        for number in 1..1000 {
-            let written = [run(5, WRITE, false), run(9, READ, true)];
-            assert_eq!(joint(&mut sections, number, 40, &written), if number > 1 { 40 } else { 0 });
-            assert!(sections.known.sections.len() <= 120 && sections.lines.is_empty());
-        }
-        let mut acquire = Vec::new();
-        let all: Vec<Inside> = (0..90)
-            .map(|lock| Inside {
-                lock: LockId(lock),
-                mode: EXCLUSIVE,
-                section: SectionId(1 + lock),
-                own: true,
-            })
-            .collect();
-        // As one lock after the other is taken, and given back.
-        for held in (3..90).map(|end| &all[..end]).chain((0..87).map(|begin| &all[begin..])) {
-            sections.touch(TaskId(7), held, &run(70, WRITE, false), &mut acquire);
-            assert!(sections.joints.touches(1) == 1, "{}", held.len());
-        }
-        (0..90).for_each(|lock| _ = sections.end(SectionId(1 + lock)));
-        sections.erase(Bytes::new(0, 1 << 40).unwrap());
-        assert!(sections.known.sections.is_empty() && sections.joints.is_empty());
     }
 }

@@ -299,7 +299,8 @@ impl<C: Consumer> Stream<C> {
     fn end_section(&mut self, task: TaskId, lock: LockId) -> Result<(), Error> {
         let Some(ordering) = &mut self.sections else { return Ok(()) };
         let section = self.structure.own_section(task, lock);
-        match section.and_then(|(_, section)| ordering.sections.end(section)) {
+        let early = section.is_some() && self.structure.is_early(task, lock);
+        match section.and_then(|(_, section)| ordering.sections.end(section, early)) {
             Some(sync) => self.apply(Event::Release { task, sync, keep: false }),
             None => Ok(()),
         }

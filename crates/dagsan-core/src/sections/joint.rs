@@ -189,6 +189,15 @@ impl Joints {
         line.drop_followed(last, table, known);
     }
 
+    /// The end of the section does not come after what tasks did in it.
+    pub(super) fn stands_for_nobody(&mut self, section: SectionId) {
+        let Joints { lines, table } = self;
+        let has_it = |joint: JointId| table.members(joint).iter().any(|member| member.section == section);
+        for touch in lines.values_mut().flat_map(|line| &mut line.touches) {
+            touch.follower = touch.follower.filter(|&follower| !has_it(follower));
+        }
+    }
+
     /// How many lines there are.
     pub(super) fn len(&self) -> usize {
         self.lines.len()

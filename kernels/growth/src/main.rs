@@ -34,7 +34,7 @@ const PATTERNS: [Pattern; 20] = [
     Pattern { name: "blocks handed over", count: 125_000, run: patterns::hand_over },
     Pattern { name: "racing boxes", count: 25_000, run: patterns::races },
     Pattern { name: "jobs that send", count: 25_000, run: patterns::detached_senders },
-    Pattern { name: "sections of many mutexes", count: 25_000, run: patterns::many_mutexes },
+    Pattern { name: "sections of many mutexes", count: 50_000, run: patterns::many_mutexes },
     Pattern { name: "locks held at once", count: 125, run: patterns::held_at_once },
     Pattern { name: "readers under a mutex", count: 25_000, run: patterns::mutex_readers },
     Pattern { name: "readers of a lock", count: 25_000, run: patterns::shared_readers },

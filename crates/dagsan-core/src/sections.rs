@@ -24,7 +24,12 @@
 //! those that it follows, once its section is over, and so does who touches all that they have touched. A section that nothing
 //! remembers gives its number back. Reads and writes, plain and atomic, are in lists of their own: who reads looks at no
 //! reader, of which there may be many, and who takes a lock by its word not at all who have taken it before. Sections of different
-//! locks have nothing to do with each other, and many may touch one line: the stack of a task, say.
+//! locks have nothing to do with each other, and many may touch one line: the stack of a task, say. A task that holds many locks at
+//! once is in a joint section of them, which is remembered once for each line ([`joint`]).
+
+mod joint;
+#[cfg(test)]
+mod tests;
 
 use rustc_hash::FxHashMap;
 
@@ -34,11 +39,16 @@ use crate::held::SectionId;
 use crate::ids::{LockId, SyncId, TaskId};
 use crate::locks::LockMode;
 
+use joint::Joints;
+
 /// Objects of sections have the numbers from here on, those of front ends the ones below.
 const FIRST_SYNC: u32 = 1 << 31;
 
 /// So many touches of a line are not looked through.
 const FEW: usize = 4;
+
+/// So many locks that are held at once have sections apart.
+const APART: usize = 16;
 
 /// What a section does to bytes. The numbers are those of lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,6 +122,7 @@ struct Line {
 #[derive(Debug)]
 struct Section {
     sync: SyncId,
+    mode: LockMode,
     /// Who has taken the lock, if the first touch was its own.
     by: Option<TaskId>,
     ended: bool,
@@ -134,12 +145,21 @@ pub(crate) struct Inside {
 }
 
 /// See the module's documentation.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Sections {
     lines: FxHashMap<(u64, LockId), Line>,
     /// The locks with sections that have touched a line.
     locks: FxHashMap<u64, Vec<LockId>>,
+    /// Of tasks that hold more locks at once than `apart`.
+    joints: Joints,
+    apart: usize,
     known: Known,
+}
+
+impl Default for Sections {
+    fn default() -> Sections {
+        Sections::with_apart(APART)
+    }
 }
 
 /// The sections that lines remember.
@@ -151,17 +171,26 @@ struct Known {
 }
 
 impl Known {
-    /// A line remembers a section that `by` is in.
-    fn remember(&mut self, section: SectionId, by: Option<TaskId>) {
+    /// A line remembers a section that `task` is in.
+    fn remember(&mut self, inside: &Inside, task: TaskId) {
         let Known { sections, free, next } = self;
+        let &Inside { mode, section, own, .. } = inside;
         let new = || {
             let sync = free.pop().unwrap_or_else(|| {
                 *next += 1;
                 SyncId(FIRST_SYNC + *next - 1)
             });
-            Section { sync, by, ended: false, touches: 0, told: None, followed_by: None }
+            let by = own.then_some(task);
+            Section { sync, mode, by, ended: false, touches: 0, told: None, followed_by: None }
         };
         sections.entry(section).or_insert_with(new).touches += 1;
+    }
+
+    /// A line remembers it once more.
+    fn remember_again(&mut self, section: SectionId) {
+        if let Some(known) = self.sections.get_mut(&section) {
+            known.touches += 1;
+        }
     }
 
     /// A line remembers it no longer.
@@ -184,6 +213,41 @@ impl Known {
         self.sections.get(&section).is_none_or(|known| known.ended)
     }
 
+    /// `task` has touched, in this section, what an earlier one of the same lock has touched, and one of them writes. If that was
+    /// another section, and is over, the task has to acquire it. Does this section follow it then, and stands for it one day?
+    fn depend(
+        &mut self,
+        earlier: SectionId,
+        task: TaskId,
+        inside: &Inside,
+        acquire: &mut Vec<SyncId>,
+    ) -> bool {
+        // Tasks under a lock go on in their section when its holder changes the mode; its end does not come after that.
+        let goes_on = self.sections.get(&inside.section).is_none_or(|now| !now.ended);
+        let Some(known) = self.sections.get_mut(&earlier) else { return false };
+        let excludes = known.mode.max(inside.mode) == LockMode::Exclusive;
+        if earlier == inside.section || !excludes || !known.ended {
+            return false;
+        }
+        if known.by != Some(task) && known.told != Some(task) {
+            known.told = Some(task);
+            acquire.push(known.sync);
+        }
+        let follows = inside.mode == LockMode::Exclusive && goes_on;
+        if follows {
+            known.followed_by = Some(inside.section);
+        }
+        follows
+    }
+
+    /// Has the task that was in the one section, which is over, been in the other one since, in the same mode?
+    fn is_later(&self, earlier: SectionId, later: SectionId) -> bool {
+        let (Some(earlier), Some(later)) = (self.sections.get(&earlier), self.sections.get(&later)) else {
+            return false;
+        };
+        earlier.ended && earlier.mode == later.mode && earlier.by.is_some() && earlier.by == later.by
+    }
+
     fn drop_unused(&mut self, section: SectionId) -> bool {
         let unused = |known: &Section| known.touches == 0 && known.ended;
         if !self.sections.get(&section).is_some_and(unused) {
@@ -195,6 +259,17 @@ impl Known {
 }
 
 impl Sections {
+    /// Keeps the sections of a task apart if it is in so many at once, or fewer.
+    pub(crate) fn with_apart(apart: usize) -> Sections {
+        Sections {
+            lines: FxHashMap::default(),
+            locks: FxHashMap::default(),
+            joints: Joints::default(),
+            apart,
+            known: Known::default(),
+        }
+    }
+
     /// `task`, which is in these sections, sorted by lock, has done this. Adds to `acquire` what it has to acquire first.
     pub(crate) fn touch<S: Copy + Into<Span>>(
         &mut self,
@@ -203,41 +278,96 @@ impl Sections {
         spans: &[S],
         acquire: &mut Vec<SyncId>,
     ) {
-        for &span in spans {
-            for run in span.into().runs().filter(|run| run.at.mask != 0) {
-                for inside in inside {
-                    let line = self.lines.entry((run.at.line, inside.lock)).or_insert_with(|| {
-                        self.locks.entry(run.at.line).or_default().push(inside.lock);
-                        Line::default()
-                    });
-                    line.touch(task, inside, Kind::of(&run), run.at.mask, &mut self.known, acquire);
-                }
+        if inside.len() > self.apart {
+            return self.touch_jointly(task, inside, spans, acquire);
+        }
+        for run in runs(spans) {
+            let kind = Kind::of(&run);
+            for inside in inside {
+                let line = self.lines.entry((run.at.line, inside.lock)).or_insert_with(|| {
+                    self.locks.entry(run.at.line).or_default().push(inside.lock);
+                    Line::default()
+                });
+                line.touch(task, inside, kind, run.at.mask, &mut self.known, acquire);
             }
+            let touched = (run.at.line, kind, run.at.mask);
+            self.joints.compare(touched, task, inside, None, &mut self.known, acquire);
         }
     }
 
-    /// The section ends. The object that this releases, unless it has touched nothing that anybody remembers.
-    pub(crate) fn end(&mut self, section: SectionId) -> Option<SyncId> {
+    /// The same for a task that is in many sections.
+    fn touch_jointly<S: Copy + Into<Span>>(
+        &mut self,
+        task: TaskId,
+        inside: &[Inside],
+        spans: &[S],
+        acquire: &mut Vec<SyncId>,
+    ) {
+        let Sections { lines, locks, joints, known, .. } = self;
+        let joint = joints.enter(task, inside, known);
+        for run in runs(spans) {
+            let (number, kind, mask) = (run.at.line, Kind::of(&run), run.at.mask);
+            let mut compare = |inside: &Inside| {
+                if let Some(line) = lines.get_mut(&(number, inside.lock)) {
+                    line.compare(task, inside, kind, mask, known, acquire);
+                }
+            };
+            // By the fewer of the two: the locks that are held, and those of others who have touched the line.
+            match locks.get(&number) {
+                Some(locks) if locks.len() < inside.len() => {
+                    let find = |lock| inside.binary_search_by_key(&lock, |inside| inside.lock).ok();
+                    locks.iter().filter_map(|&lock| find(lock)).for_each(|at| compare(&inside[at]));
+                }
+                Some(_) => inside.iter().for_each(compare),
+                None => {}
+            }
+            joints.compare((number, kind, mask), task, inside, Some(joint), known, acquire);
+            joints.add((number, kind, mask), joint, known);
+        }
+        joints.leave(joint, known);
+    }
+
+    /// The section ends; too early, if tasks that are under the lock still run. The object that this releases, unless it has
+    /// touched nothing that anybody remembers.
+    pub(crate) fn end(&mut self, section: SectionId, early: bool) -> Option<SyncId> {
+        if early {
+            self.stands_for_nobody(section);
+        }
         self.known.end(section)
+    }
+
+    /// Tasks in the section may have followed others, but its end does not come after what they did.
+    #[cold]
+    fn stands_for_nobody(&mut self, section: SectionId) {
+        for touch in self.lines.values_mut().flat_map(|line| &mut line.touches).flat_map(|all| &mut all.list)
+        {
+            touch.replaced_by = touch.replaced_by.filter(|&by| by != section);
+        }
+        for known in self.known.sections.values_mut() {
+            known.followed_by = known.followed_by.filter(|&by| by != section);
+        }
+        self.joints.stands_for_nobody(section);
     }
 
     /// The bytes become other memory.
     pub(crate) fn erase(&mut self, bytes: Bytes) {
-        if self.lines.is_empty() || bytes.is_empty() {
+        let lines = (self.locks.len() + self.joints.len()) as u64;
+        if lines == 0 || bytes.is_empty() {
             return;
         }
         let (first, last) = (bytes.start() / LINE_BYTES, (bytes.end() - 1) / LINE_BYTES);
-        if last - first < self.locks.len() as u64 {
+        if last - first < lines {
             bytes.lines().for_each(|(line, mask)| self.erase_in_line(line, mask));
         } else {
-            let near = self.locks.keys().filter_map(|&line| Some((line, bytes.within(line)?)));
-            let near: Vec<(u64, u64)> = near.collect();
+            let lines = self.locks.keys().copied().chain(self.joints.lines());
+            let near: Vec<(u64, u64)> = lines.filter_map(|line| Some((line, bytes.within(line)?))).collect();
             near.into_iter().for_each(|(line, mask)| self.erase_in_line(line, mask));
         }
     }
 
     fn erase_in_line(&mut self, number: u64, mask: u64) {
-        let Sections { lines, locks, known } = self;
+        let Sections { lines, locks, joints, known, .. } = self;
+        joints.erase_in_line(number, mask, known);
         let Some(of_line) = locks.get_mut(&number) else { return };
         of_line.retain(|&lock| {
             let Some(line) = lines.get_mut(&(number, lock)) else { return false };
@@ -255,10 +385,13 @@ impl Sections {
 
     /// Everything so far precedes everything to come.
     pub(crate) fn clear(&mut self) {
-        self.lines.clear();
-        self.locks.clear();
-        self.known = Known::default();
+        *self = Sections::with_apart(self.apart);
     }
+}
+
+/// What was done, line by line.
+fn runs<S: Copy + Into<Span>>(spans: &[S]) -> impl Iterator<Item = Run> {
+    spans.iter().flat_map(|&span| span.into().runs()).filter(|run| run.at.mask != 0)
 }
 
 impl Line {
@@ -289,16 +422,29 @@ impl Line {
         known: &mut Known,
         acquire: &mut Vec<SyncId>,
     ) {
+        self.compare(task, inside, kind, mask, known, acquire);
+        self.touches[kind as usize].add(task, inside, mask, known);
+        if self.len() >= 2 * self.clean.max(FEW) {
+            self.drop_followed(known);
+            self.clean = self.len();
+        }
+    }
+
+    /// Looks for sections that this one depends on.
+    fn compare(
+        &mut self,
+        task: TaskId,
+        inside: &Inside,
+        kind: Kind,
+        mask: u64,
+        known: &mut Known,
+        acquire: &mut Vec<SyncId>,
+    ) {
         for earlier in KINDS.into_iter().filter(|&earlier| kind.depends_on(earlier)) {
             let touches = &mut self.touches[earlier as usize];
             if touches.mask & mask != 0 {
                 touches.compare(task, inside, kind, mask, known, acquire);
             }
-        }
-        self.touches[kind as usize].add(task, inside, mask, known);
-        if self.len() >= 2 * self.clean.max(FEW) {
-            self.drop_followed(known);
-            self.clean = self.len();
         }
     }
 
@@ -353,30 +499,18 @@ impl Touches {
         });
         let mut replaced = Vec::new();
         for touch in self.list.iter_mut().filter(|touch| touch.mask & mask != 0) {
-            if touch.section != inside.section
-                && touch.mode.max(inside.mode) == LockMode::Exclusive
-                && let Some(earlier) = known.sections.get_mut(&touch.section)
-                && earlier.ended
-            {
-                if earlier.by != Some(task) && earlier.told != Some(task) {
-                    earlier.told = Some(task);
-                    acquire.push(earlier.sync);
-                }
-                if inside.mode == LockMode::Shared {
-                    continue;
-                }
-                earlier.followed_by = Some(inside.section);
+            if known.depend(touch.section, task, inside, acquire) {
                 // Whoever depends on these bytes later depends on this section too.
                 let part = if kind == Kind::Write { touch.mask & mask } else { 0 };
                 if part == touch.mask {
                     touch.replaced_by = Some(inside.section);
                 } else if part != 0 {
                     touch.mask &= !part;
-                    earlier.touches += 1;
                     replaced.push(Touch { mask: part, replaced_by: Some(inside.section), ..*touch });
                 }
             }
         }
+        replaced.iter().for_each(|touch| known.remember_again(touch.section));
         // Before the others, for the last may still grow.
         self.list.splice(..0, replaced);
         self.mask = self.list.iter().fold(0, |mask, touch| mask | touch.mask);
@@ -434,89 +568,6 @@ impl Touches {
             }
         }
         self.list.push(Touch { section, mode, mask, replaced_by: None });
-        known.remember(section, by);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::bytes::Location;
-    use crate::ids::SiteId;
-
-    const LOCK: LockId = LockId(4);
-
-    /// Task `n` in section `n` of the lock.
-    fn inside(number: u32, mode: LockMode) -> [Inside; 1] {
-        [Inside { lock: LOCK, mode, section: SectionId(number), own: true }]
-    }
-
-    fn run(byte: u64, kind: AccessKind, atomic: bool) -> [Run; 1] {
-        let at = Location { line: byte / 64, mask: 1 << (byte % 64) };
-        [Run { at, kind, site: SiteId::new(0).unwrap(), atomic }]
-    }
-
-    /// A whole section of task `n`; how many it depends on that were not known to it.
-    fn section(sections: &mut Sections, number: u32, mode: LockMode, runs: &[[Run; 1]]) -> usize {
-        let mut acquire = Vec::new();
-        for run in runs {
-            sections.touch(TaskId(number), &inside(number, mode), run, &mut acquire);
-        }
-        sections.end(SectionId(number));
-        acquire.len()
-    }
-
-    const EXCLUSIVE: LockMode = LockMode::Exclusive;
-    const READ: AccessKind = AccessKind::Read;
-    const WRITE: AccessKind = AccessKind::Write;
-
-    #[test]
-    fn sections_depend_on_those_that_wrote_what_they_touch_or_touched_what_they_write() {
-        let mut sections = Sections::default();
-        assert_eq!(section(&mut sections, 1, EXCLUSIVE, &[run(5, WRITE, false), run(9, READ, false)]), 0);
-        assert_eq!(section(&mut sections, 2, EXCLUSIVE, &[run(9, READ, false), run(6, WRITE, false)]), 0);
-        assert_eq!(section(&mut sections, 3, EXCLUSIVE, &[run(5, READ, false)]), 1);
-        assert_eq!(section(&mut sections, 4, EXCLUSIVE, &[run(9, WRITE, false)]), 2);
-        assert_eq!(section(&mut sections, 5, EXCLUSIVE, &[run(5, WRITE, false)]), 2, "1 and 3");
-        assert_eq!(section(&mut sections, 6, EXCLUSIVE, &[run(5, READ, false)]), 1, "5");
-    }
-
-    #[test]
-    fn readers_and_atomic_updates_have_no_order() {
-        let mut sections = Sections::default();
-        section(&mut sections, 1, LockMode::Shared, &[run(5, WRITE, false), run(7, WRITE, true)]);
-        assert_eq!(section(&mut sections, 2, LockMode::Shared, &[run(5, WRITE, false)]), 0);
-        assert_eq!(section(&mut sections, 3, EXCLUSIVE, &[run(7, WRITE, true)]), 0);
-        assert_eq!(section(&mut sections, 4, EXCLUSIVE, &[run(7, READ, true)]), 2);
-        assert_eq!(section(&mut sections, 5, EXCLUSIVE, &[run(5, READ, false)]), 2);
-    }
-
-    #[test]
-    fn what_is_over_is_not_remembered() {
-        let mut sections = Sections::default();
-        for number in 1..1000 {
-            let later = usize::from(number > 1);
-            assert_eq!(section(&mut sections, number, EXCLUSIVE, &[run(5, WRITE, false)]), later);
-            assert!(sections.known.sections.len() <= 2 && sections.lines[&(0, LOCK)].len() <= 2);
-        }
-        assert_eq!(sections.known.next, 2, "numbers are used again");
-        // A section writes one byte and reads another, as one does that looks whether a mutex is poisoned.
-        for number in 1000..2000 {
-            section(&mut sections, number, EXCLUSIVE, &[run(130, WRITE, false), run(131, READ, true)]);
-            let line = &sections.lines[&(2, LOCK)];
-            assert!(line.len() <= 2 * FEW);
-        }
-        for number in 2000..3000 {
-            let mut acquire = Vec::new();
-            let inside = inside(number, EXCLUSIVE);
-            sections.touch(TaskId(7), &inside, &run(70, READ, false), &mut acquire);
-            sections.end(SectionId(number));
-            assert!(sections.lines[&(1, LOCK)].len() <= 2, "of a task that reads again and again, the last");
-        }
-        sections.erase(Bytes::new(0, 1 << 40).unwrap());
-        assert!(sections.known.sections.is_empty() && sections.lines.is_empty() && sections.locks.is_empty());
-        assert_eq!(section(&mut sections, 5000, EXCLUSIVE, &[run(5, READ, false)]), 0);
-        sections.erase(Bytes::new(5, 1).unwrap());
-        assert!(sections.known.sections.is_empty());
+        known.remember(inside, task);
     }
 }

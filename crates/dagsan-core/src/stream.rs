@@ -176,6 +176,13 @@ impl<C: Consumer> Stream<C> {
         self.sections = Some(Box::default());
     }
 
+    /// The same; if a task is in more than so many sections at once, they are kept together. That changes what it costs, and
+    /// nothing else.
+    pub fn order_sections_apart(&mut self, most: usize) {
+        self.sections =
+            Some(Box::new(Ordering { sections: Sections::with_apart(most), ..Ordering::default() }));
+    }
+
     /// Is `task` in a section of a lock that may depend on others? What it does there between two events is best delivered at
     /// once: what comes in pieces depends on others piece by piece.
     #[inline]
@@ -292,7 +299,8 @@ impl<C: Consumer> Stream<C> {
     fn end_section(&mut self, task: TaskId, lock: LockId) -> Result<(), Error> {
         let Some(ordering) = &mut self.sections else { return Ok(()) };
         let section = self.structure.own_section(task, lock);
-        match section.and_then(|(_, section)| ordering.sections.end(section)) {
+        let early = section.is_some() && self.structure.is_early(task, lock);
+        match section.and_then(|(_, section)| ordering.sections.end(section, early)) {
             Some(sync) => self.apply(Event::Release { task, sync, keep: false }),
             None => Ok(()),
         }

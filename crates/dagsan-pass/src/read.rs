@@ -325,7 +325,7 @@ impl Reader<'_> {
         if llvm.as_inline_assembly(called).is_some() {
             self.border();
             let is_something = !llvm.assembly(called).trim().is_empty();
-            if self.plain && is_something && self.has_pointer(at) && self.has_effects(at) {
+            if self.plain && is_something && self.has_word(at) && self.has_effects(at) {
                 self.found.unseen.push((at, "inline assembly".to_owned()));
             }
             return;
@@ -450,14 +450,22 @@ impl Reader<'_> {
         }
     }
 
+    fn operands(&self, call: Value) -> impl Iterator<Item = Value> {
+        (0..self.llvm.arguments(call)).filter_map(move |index| self.llvm.operand(call, index))
+    }
+
+    /// Is it given what may be an address, if only as a number?
+    fn has_word(&self, call: Value) -> bool {
+        self.operands(call).any(|operand| self.addresses.is_word(operand))
+    }
+
     fn has_pointer(&self, call: Value) -> bool {
         let is_pointer = |of: Type| match self.llvm.type_kind(of) {
             type_kind::POINTER => true,
             type_kind::VECTOR => self.llvm.type_kind(self.llvm.element_type(of)) == type_kind::POINTER,
             _ => false,
         };
-        let operands = (0..self.llvm.arguments(call)).filter_map(|index| self.llvm.operand(call, index));
-        operands.map(|operand| self.llvm.type_of(operand)).any(is_pointer)
+        self.operands(call).map(|operand| self.llvm.type_of(operand)).any(is_pointer)
     }
 
     /// Does the call access memory, as far as its attributes say?

@@ -18,22 +18,23 @@ struct Pattern {
     run: for<'s> fn(&Scope<'s>, usize),
 }
 
-const PATTERNS: [Pattern; 19] = [
-    Pattern { name: "spawns", count: 125_000, run: patterns::spawns },
+const PATTERNS: [Pattern; 20] = [
+    Pattern { name: "spawns", count: 250_000, run: patterns::spawns },
     Pattern { name: "futures in a chain", count: 125_000, run: patterns::chain },
-    Pattern { name: "futures in a grid", count: 12_500, run: patterns::grid },
+    Pattern { name: "futures in a grid", count: 25_000, run: patterns::grid },
     Pattern { name: "futures kept", count: 125_000, run: patterns::kept_futures },
     Pattern { name: "promises", count: 125_000, run: patterns::promises },
     Pattern { name: "promises in turn", count: 125_000, run: patterns::ping_pong },
-    Pattern { name: "isolated sections", count: 125_000, run: patterns::isolated_sections },
+    Pattern { name: "isolated sections", count: 250_000, run: patterns::isolated_sections },
     Pattern { name: "mutex sections", count: 125_000, run: patterns::mutex },
     Pattern { name: "channel", count: 125_000, run: patterns::channel },
     Pattern { name: "arcs", count: 125_000, run: patterns::arcs },
     Pattern { name: "once cells", count: 125_000, run: patterns::once },
     Pattern { name: "atomics", count: 125_000, run: patterns::atomics },
     Pattern { name: "blocks handed over", count: 125_000, run: patterns::hand_over },
-    Pattern { name: "racing boxes", count: 12_500, run: patterns::races },
+    Pattern { name: "racing boxes", count: 25_000, run: patterns::races },
     Pattern { name: "jobs that send", count: 25_000, run: patterns::detached_senders },
+    Pattern { name: "sections of many mutexes", count: 50_000, run: patterns::many_mutexes },
     Pattern { name: "locks held at once", count: 125, run: patterns::held_at_once },
     Pattern { name: "readers under a mutex", count: 25_000, run: patterns::mutex_readers },
     Pattern { name: "readers of a lock", count: 25_000, run: patterns::shared_readers },

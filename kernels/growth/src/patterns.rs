@@ -205,6 +205,25 @@ pub fn detached_senders(_: &Scope<'_>, count: usize) {
     assert_eq!(receiver.iter().sum::<usize>(), count * (count - 1) / 2);
 }
 
+/// Sections of two mutexes at a time, of which there are a tenth as many as sections, in four tasks: transfers between accounts.
+pub fn many_mutexes(scope: &Scope<'_>, count: usize) {
+    let accounts: Arc<Vec<Mutex<u64>>> = Arc::new((0..count / 10).map(|_| Mutex::new(1)).collect());
+    for task in 0..4 {
+        let accounts = Arc::clone(&accounts);
+        scope.spawn(move |_| {
+            for i in 0..count / 4 {
+                let (from, to) = ((i * 7 + task) % accounts.len(), (i * 13 + task * 5) % accounts.len());
+                if from != to {
+                    // Always the lower one first.
+                    let mut low = accounts[from.min(to)].lock().unwrap();
+                    let mut high = accounts[from.max(to)].lock().unwrap();
+                    std::mem::swap(&mut *low, &mut *high);
+                }
+            }
+        });
+    }
+}
+
 /// Mutexes that one task holds at once.
 pub fn held_at_once(scope: &Scope<'_>, count: usize) {
     scope.spawn(move |_| {

@@ -1,5 +1,5 @@
 /* Accesses that C has and ThreadSanitizer's pass leaves out, each with a function that reads the same bytes; and a loop, a
- * copy and a comparison, which it has. */
+ * copy, a comparison and a choice, which it has. */
 
 #include <string.h>
 
@@ -61,4 +61,17 @@ void copy_write(char *p, unsigned n) {
 unsigned copy_read(char *p, unsigned n) {
     static const char to[64];
     return memcmp(p, to, n) == 0;
+}
+
+/* Optimised, both are loaded, and the choice is between the values: also the one that the program does not read. */
+static unsigned __attribute__((noinline)) chosen(int a[static 1], int b[static 1], unsigned n) {
+    return n % 2 ? *a : *b;
+}
+
+void choice_write(int *p, unsigned n) {
+    p[1] = n;
+}
+
+unsigned choice_read(int *p, unsigned n) {
+    return chosen(p, p + 1, n);
 }

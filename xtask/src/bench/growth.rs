@@ -3,6 +3,9 @@
 //! Each pattern is run at n, 2n, 4n and 8n times. What counts is processor time, which does not depend on what else the
 //! machine does, and the peak of memory, both of the whole process: from its start to the written findings. A step from
 //! one size to the next should cost about twice as much. Memory beyond that of the smallest size is what grows.
+//!
+//! The sizes of a pattern are run in turn, and of each the least counts: processor time grows with what others do to the caches, and
+//! never shrinks. Short runs are repeated more often, until they have taken some seconds in all.
 
 use std::path::Path;
 use std::process::Command;
@@ -19,8 +22,8 @@ pub struct Args {
     /// Only patterns whose name contains this
     #[arg(long, default_value = "")]
     pattern: String,
-    /// Runs of which the best counts
-    #[arg(long, default_value_t = 2)]
+    /// Runs of which the best counts; more of those that are short
+    #[arg(long, default_value_t = 3)]
     runs: u32,
     /// Put the table into the page in docs/benchmarks
     #[arg(long)]
@@ -37,6 +40,10 @@ const SIZES: [u64; 4] = [1, 2, 4, 8];
 
 /// What a step may cost.
 const MOST: f64 = 2.3;
+
+/// A size is run until its runs have taken so many seconds, but not more often than so many times as others.
+const ENOUGH: f64 = 2.0;
+const OFTEN: u32 = 4;
 
 /// A pattern that was measured.
 struct Row {
@@ -86,10 +93,14 @@ fn measure(
     let findings = target_directory(root).join("native").join("findings.json");
     let none = [f64::MAX; SIZES.len()];
     let mut row = Row { pattern: pattern.into(), count, seconds: none, mib: none };
-    for number in 1..=runs.max(1) {
+    let mut spent = [0.0; SIZES.len()];
+    for number in 1..=runs.max(1) * OFTEN {
         for (at, size) in SIZES.iter().enumerate() {
+            if number > runs.max(1) && spent[at] > ENOUGH {
+                continue;
+            }
             let times = (count * size).to_string();
-            bar.set_message(format!("{pattern}: {times} times, run {number} of {runs}"));
+            bar.set_message(format!("{pattern}: {times} times, run {number}"));
             bar.tick();
             let mut command = Command::new(program);
             command.args([pattern, &times]).env(FINDINGS_FILE, &findings).env_remove("DAGSAN_OPTIONS");
@@ -97,6 +108,7 @@ fn measure(
             // Some have races, which is their point.
             let ran = matches!(ended.status.code(), Some(0 | 66));
             ensure!(ran, "{pattern}, {times} times, ended with {}", ended.status);
+            spent[at] += ended.cpu;
             row.seconds[at] = row.seconds[at].min(ended.cpu);
             row.mib[at] = row.mib[at].min(ended.peak as f64 / f64::from(1 << 20));
         }

@@ -55,22 +55,31 @@ impl Structure {
     }
 
     pub(super) fn unlock(&mut self, by: TaskId, lock: LockId) -> Result<(), Error> {
-        let (held, holding) = self.tasks[by].locks.unlock(by, lock)?;
-        if held.family == NO_FAMILY || !holding.own {
-            return Ok(());
+        let early = self.is_early(by, lock);
+        let (held, _) = self.tasks[by].locks.unlock(by, lock)?;
+        if early {
+            self.early.push(held.family);
+            self.unlocked_early = true;
+        }
+        Ok(())
+    }
+
+    /// Would `by` give the lock back before tasks are joined that are under it?
+    pub(crate) fn is_early(&self, by: TaskId, lock: LockId) -> bool {
+        let Some((held, holding)) = self.tasks[by].locks.own(lock) else { return false };
+        if held.family == NO_FAMILY {
+            return false;
         }
         let mut next = self.tasks[by].top;
         while let Some(id) = next {
             let scope = &self.scopes[id.index()];
             let unjoined = |&task: &TaskId| self.tasks.get(task).is_some_and(|task| !task.joined);
             if scope.opened > holding.since && scope.tasks.iter().any(unjoined) {
-                self.early.push(held.family);
-                self.unlocked_early = true;
-                break;
+                return true;
             }
             next = scope.below;
         }
-        Ok(())
+        false
     }
 
     /// The locks that a task of this kind, which `scope` will join, is under if `by` starts it now.

@@ -326,13 +326,18 @@ fn many_tasks() {
     });
 }
 
-/// What it does to memory is not seen, if it is given a pointer.
+/// What it does to memory is not seen, if it is given an address, as a pointer or as a number.
 fn assembly_in_tasks() {
     let increment = |word: *mut u64| {
         // SAFETY: the word lives, and no other thread uses it.
         unsafe { std::arch::asm!("inc qword ptr [{}]", in(reg) word) };
     };
     siblings(|| increment(WORD.at()));
+    let increment_at = |address: usize| {
+        // SAFETY: as above.
+        unsafe { std::arch::asm!("inc qword ptr [{}]", in(reg) address) };
+    };
+    siblings(|| increment_at(WORD.at() as usize));
     siblings(|| {
         // SAFETY: changes a register.
         let twice: u64 = unsafe {

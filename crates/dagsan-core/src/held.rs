@@ -11,6 +11,9 @@
 //!   unlock L
 //! ```
 //!
+//! A child that a taskwait joins is sure to be joined when its parent waits: if it has done nothing until then, and the lock was held since before it
+//! was created, it is under it ([`crate::Event::Under`]).
+//!
 //! Tasks under a lock share it, and so are not kept apart from each other, nor from the rest of the section: the *family* of
 //! a held lock is the section they are all part of ([`Held::family`]). A section without tasks has none.
 //!
@@ -134,6 +137,24 @@ impl HeldLocks {
         under
     }
 
+    /// How a lock is held that a child is under.
+    pub(crate) fn share(&mut self, lock: LockId) -> Option<(Held, Holding)> {
+        let at = self.find(lock).ok()?;
+        let (held, holding) = (&mut self.held[at], self.holdings[at]);
+        if held.family == NO_FAMILY {
+            held.family = holding.section.0;
+        }
+        Some((*held, holding))
+    }
+
+    /// The task is under a lock that another shares with it, unless it holds it already.
+    pub(crate) fn be_under(&mut self, held: Held, holding: Holding) {
+        if let Err(at) = self.find(held.lock) {
+            self.held.insert(at, held);
+            self.holdings.insert(at, Holding { own: false, ..holding });
+        }
+    }
+
     /// Drops locks of families that were given back too early. Were there any?
     #[cold]
     pub(crate) fn drop_families(&mut self, early: &[u32]) -> bool {
@@ -196,6 +217,17 @@ mod tests {
             (parent.inherit(Some(10)).as_slice(), parent.inherit(None).as_slice()),
             (&[][..], &[][..])
         );
+    }
+
+    #[test]
+    fn a_child_that_is_waited_for_is_under_what_its_parent_shares_with_it() {
+        let (mut parent, mut child) = (two_locks(), HeldLocks::default());
+        assert!(parent.share(LockId(2)).is_none());
+        let (held, holding) = parent.share(LockId(3)).unwrap();
+        child.be_under(held, holding);
+        child.be_under(held, holding);
+        assert_eq!((child.as_slice(), held.family), (&[held][..], 1));
+        assert!(child.own(LockId(3)).is_none() && parent.as_slice().contains(&held));
     }
 
     #[test]

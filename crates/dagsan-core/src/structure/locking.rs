@@ -54,6 +54,16 @@ impl Structure {
         self.tasks[by].locks.set_mode(by, lock, mode, section)
     }
 
+    /// `task` is under a lock that its parent holds, or is under.
+    pub(super) fn under(&mut self, task: TaskId, lock: LockId) -> Result<(), Error> {
+        let parent = self.tasks[task].parent;
+        let holder = self.tasks.get_mut(parent).filter(|parent| !parent.ended);
+        let held = holder.and_then(|holder| holder.locks.share(lock));
+        let (held, holding) = held.ok_or(Error::NotHeld { task: parent, lock })?;
+        self.tasks[task].locks.be_under(held, holding);
+        Ok(())
+    }
+
     pub(super) fn unlock(&mut self, by: TaskId, lock: LockId) -> Result<(), Error> {
         let (held, holding) = self.tasks[by].locks.unlock(by, lock)?;
         if held.family == NO_FAMILY || !holding.own {

@@ -6,7 +6,7 @@ use dagsan_rt::team::{self, Inside};
 
 use crate::member;
 use crate::refuse::Ident;
-use crate::run;
+use crate::run::{self, For};
 use crate::task::Task;
 
 /// A group of tasks.
@@ -129,7 +129,7 @@ pub fn end(frame: usize) {
                 if (*group).running == 0 {
                     break;
                 }
-                if !run::run_descendant(inside, member, false, frame) && (*group).running > 0 {
+                if !run::run_descendant(inside, member, For::Group(group), frame) && (*group).running > 0 {
                     team::wait(inside, group.addr(), "the tasks of a taskgroup");
                 }
             }

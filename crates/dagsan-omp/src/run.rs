@@ -59,12 +59,14 @@ pub unsafe fn create(task: *mut Task, frame: usize) {
         let group = if (*parent).inner_group.is_null() { (*parent).group } else { (*parent).inner_group };
         ((*task).group, (*task).inner_group) = (group, ptr::null_mut());
         Group::enter(group);
+        if (*member).held > 0 {
+            (*task).under = team::locks(&inside).and(&(*parent).under);
+        }
         if (*task).waits_for > 0 {
             return;
         }
         // A thread outside of all regions comes to no barrier where it could be run.
         if ((*member).held > 0 || team::is_deep(frame)) && (*region).level > 0 {
-            (*task).under = team::locks(&inside).and(&(*parent).under);
             (*region).queue.push_back(task);
             return;
         }
@@ -287,22 +289,41 @@ unsafe fn run_from_queue(member: *mut Member, task: *mut Task, frame: usize) {
     }
 }
 
-/// Runs a task that descends from the running one, if there is one that can run. If the running one waits for all its children, they are under the locks
-/// that it has held since it has created them.
+/// What a task waits for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum For {
+    /// All its children: they are under the locks that it has held since it has created them.
+    Children,
+    /// The tasks of a group.
+    Group(*mut Group),
+    /// Something else, or nothing.
+    Other,
+}
+
+/// Runs a task that descends from the running one, if there is one that can run, while the running one waits.
 ///
 /// # Safety
 ///
 /// This thread's member.
-pub unsafe fn run_descendant(inside: &Inside, member: *mut Member, waits: bool, frame: usize) -> bool {
+pub unsafe fn run_descendant(inside: &Inside, member: *mut Member, waits: For, frame: usize) -> bool {
     // SAFETY: the caller's promise; tasks in the queue live.
     unsafe {
         let region = (*member).team;
         let own = (*member).task;
-        let Some(at) = (*region).queue.iter().position(|&task| Task::descends_from(task, own)) else {
+        let queue = &mut (*region).queue;
+        // Those that a taskwait may come for in the section of a lock in which they were created are the last, else.
+        let can_wait = |task: *mut Task| match waits {
+            For::Children => false,
+            For::Group(group) => (*task).group != group && !(*task).under.is_empty(),
+            For::Other => !(*task).under.is_empty(),
+        };
+        let of_own = |&task: &*mut Task| Task::descends_from(task, own);
+        let first = queue.iter().position(|task| of_own(task) && !can_wait(*task));
+        let Some(at) = first.or_else(|| queue.iter().position(of_own)) else {
             return false;
         };
         if let Some(task) = (*region).queue.remove(at) {
-            if waits && (*task).parent == own && !(*task).under.is_empty() {
+            if waits == For::Children && (*task).parent == own && !(*task).under.is_empty() {
                 team::put_under(inside, (*task).handle, &(*task).under, frame);
             } else {
                 (*task).under = Locks::default();
@@ -334,7 +355,7 @@ fn taskwait(frame: usize) {
             if (*task).children == 0 {
                 break;
             }
-            if !run_descendant(&inside, member, true, frame) && (*task).children > 0 {
+            if !run_descendant(&inside, member, For::Children, frame) && (*task).children > 0 {
                 team::wait(&inside, task.addr(), CHILDREN);
             }
         }
@@ -366,7 +387,7 @@ pub unsafe fn wait_for(inside: &Inside, member: *mut Member, other: *mut Task, f
             if (*other).over {
                 break;
             }
-            if !run_descendant(inside, member, false, frame) && !(*other).over {
+            if !run_descendant(inside, member, For::Other, frame) && !(*other).over {
                 team::wait(inside, (*other).parent.addr(), "tasks that it depends on");
             }
         }
@@ -425,7 +446,7 @@ pub extern "C-unwind" fn __kmpc_omp_taskyield(_: *const Ident, _: i32, _: i32) -
         // SAFETY: this thread's member.
         unsafe {
             if (*member).held == 0 {
-                run_descendant(&inside, member, false, frame);
+                run_descendant(&inside, member, For::Other, frame);
             }
             if (*(*member).team).size > 1 {
                 team::yield_now(&inside);

@@ -156,6 +156,17 @@ fn what_was_found_before_a_fault_is_told_and_the_program_dies_by_it() {
 }
 
 #[test]
+fn a_task_that_spins_for_a_later_one_is_told_of() {
+    let text = "int flag;\nint main(void) {\n    int seen = 0;\n#pragma omp parallel\n#pragma omp single\n    {\n#pragma omp task shared(seen)\n        for (long i = 0; i < 20000000 && !seen; i++) {\n#pragma omp atomic read\n            seen = flag;\n        }\n#pragma omp task\n        {\n#pragma omp atomic write\n            flag = 1;\n        }\n    }\n    return 0;\n}\n";
+    let directory = Directory::new("spins");
+    let (source, executable) = (directory.write("spins.c", text), directory.0.join("spins"));
+    let built = run(dagsan(&["cc", "-fopenmp", "-o"]).arg(&executable).arg(&source));
+    assert_eq!(built.code, 0, "{}", built.stderr);
+    let ran = run(program(&executable, "4").current_dir(&directory.0));
+    assert!(ran.code == 0 && ran.stderr.contains("seems to spin"), "{}: {}", ran.code, ran.stderr);
+}
+
+#[test]
 fn a_deadlock_names_who_waits_for_what() {
     let directory = Directory::new("deadlock");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/openmp/lock-twice.c");

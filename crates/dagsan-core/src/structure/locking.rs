@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::event::TaskKind;
 use crate::held::{HeldLocks, SectionId};
 use crate::ids::{LockId, ScopeId, TaskId};
-use crate::locks::{Held, LockMode, NO_FAMILY};
+use crate::locks::{Held, LockMode};
 use crate::sections::Inside;
 
 impl Structure {
@@ -66,7 +66,7 @@ impl Structure {
 
     pub(super) fn unlock(&mut self, by: TaskId, lock: LockId) -> Result<(), Error> {
         let (held, holding) = self.tasks[by].locks.unlock(by, lock)?;
-        if held.family == NO_FAMILY || !holding.own {
+        if !holding.shared || !holding.own {
             return Ok(());
         }
         let mut next = self.tasks[by].top;

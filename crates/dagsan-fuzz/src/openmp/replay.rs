@@ -328,7 +328,7 @@ impl<'p> Replay<'p> {
             }
             Op::Group => self.emit(actor, Event::FinishBegin { task })?,
             Op::Grouped | Op::Join | Op::Looped { nogroup: false } => {
-                self.emit(actor, Event::FinishEnd { task })?
+                self.emit(actor, Event::FinishEnd { task })?;
             }
             Op::Take(lock) => {
                 let lock = self.lock(None, lock.0);

@@ -138,16 +138,3 @@ pub unsafe extern "C" fn __atomic_compare_exchange(
         true
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_object_is_words_and_what_is_left() {
-        let of = |address: usize, size| parts(ptr::without_provenance(address), size).collect::<Vec<_>>();
-        assert_eq!(of(64, 16), [(0, true), (8, true)]);
-        assert_eq!(of(62, 12), [(0, false), (1, false), (2, true), (10, false), (11, false)]);
-        assert_eq!(of(60, 0), []);
-    }
-}

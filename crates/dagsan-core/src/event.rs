@@ -159,6 +159,14 @@ pub enum Event {
         /// The lock.
         lock: LockId,
     },
+    /// The task, which has done nothing yet, is under a lock: its parent has held that since before it has created the task, and waits for it.
+    /// See `held`.
+    Under {
+        /// The task that is under the lock.
+        task: TaskId,
+        /// The lock, which its parent holds, or is under.
+        lock: LockId,
+    },
     /// The task goes on to hold the lock, in another mode ([`crate::Stream::set_lock_mode`]).
     SetLockMode {
         /// The holding task.
@@ -219,6 +227,7 @@ impl Event {
             | Ewait { task, .. }
             | Lock { task, .. }
             | Unlock { task, .. }
+            | Under { task, .. }
             | SetLockMode { task, .. }
             | Release { task, .. }
             | Acquire { task, .. } => task,
@@ -248,6 +257,7 @@ impl Event {
             | IsolatedEnd { .. }
             | RegionNew { .. }
             | Unlock { .. }
+            | Under { .. }
             | SetLockMode { .. } => None,
         }
     }

@@ -11,8 +11,11 @@
 //!   unlock L
 //! ```
 //!
+//! A child that a taskwait joins is sure to be joined when its parent waits: if it has done nothing until then, and the lock was held since before it
+//! was created, it is under it ([`crate::Event::Under`]).
+//!
 //! Tasks under a lock share it, and so are not kept apart from each other, nor from the rest of the section: the *family* of
-//! a held lock is the section they are all part of ([`Held::family`]). A section without tasks has none.
+//! a held lock is the section they are all part of ([`Held::family`]). A section in which no task is created has none.
 //!
 //! A program may give the lock back while the scope is still open. Then the tasks under it were not safe after all: those that
 //! still run lose the lock, and what those that have ended did under it stays as it is ([`crate::structure::Structure::unlocked_early`]).
@@ -35,6 +38,8 @@ pub(crate) struct Holding {
     pub(crate) since: u64,
     /// Has the task taken the lock itself? Else it is under it.
     pub(crate) own: bool,
+    /// Is another task under it?
+    pub(crate) shared: bool,
 }
 
 /// See the module's documentation.
@@ -85,7 +90,7 @@ impl HeldLocks {
             return Err(Error::TooMany("locks"));
         }
         let held = Held { lock, mode, family: NO_FAMILY };
-        let holding = Holding { section, since, own: true };
+        let holding = Holding { section, since, own: true, shared: false };
         match self.find(lock) {
             Ok(at) if self.holdings[at].own => return Err(Error::AlreadyHeld { task, lock }),
             Ok(at) => (self.held[at], self.holdings[at]) = (held, holding),
@@ -121,17 +126,34 @@ impl HeldLocks {
     /// task if there is none. A worker runs one task at a time: its lock is nobody else's.
     pub(crate) fn inherit(&mut self, opened: Option<u64>) -> HeldLocks {
         let mut under = HeldLocks::default();
-        for (held, holding) in self.held.iter_mut().zip(&self.holdings) {
+        for (held, holding) in self.held.iter_mut().zip(&mut self.holdings) {
+            // Also if the new task is not under it yet: if it turns out to be, what this one does from here on is part of the same section.
+            if held.family == NO_FAMILY && held.lock.is_programs() {
+                held.family = holding.section.0;
+            }
             let outlives = opened.map_or(!holding.own, |opened| holding.since < opened);
             if outlives && held.lock.is_programs() {
-                if held.family == NO_FAMILY {
-                    held.family = holding.section.0;
-                }
+                holding.shared = true;
                 under.held.push(*held);
                 under.holdings.push(Holding { own: false, ..*holding });
             }
         }
         under
+    }
+
+    /// How a lock is held that a child is under.
+    pub(crate) fn share(&mut self, lock: LockId) -> Option<(Held, Holding)> {
+        let at = self.find(lock).ok()?;
+        self.holdings[at].shared = true;
+        Some((self.held[at], self.holdings[at]))
+    }
+
+    /// The task is under a lock that another shares with it, unless it holds it already.
+    pub(crate) fn be_under(&mut self, held: Held, holding: Holding) {
+        if let Err(at) = self.find(held.lock) {
+            self.held.insert(at, held);
+            self.holdings.insert(at, Holding { own: false, ..holding });
+        }
     }
 
     /// Drops locks of families that were given back too early. Were there any?
@@ -190,12 +212,23 @@ mod tests {
         let child = parent.inherit(Some(15));
         assert_eq!(child.as_slice().iter().map(|held| held.lock).collect::<Vec<_>>(), [LockId(3)]);
         assert_eq!((child.as_slice()[0].family, parent.as_slice()[1].family), (1, 1));
-        assert_eq!(parent.as_slice()[0].family, NO_FAMILY);
         assert!(child.own(LockId(3)).is_none() && parent.own(LockId(3)).is_some());
         assert_eq!(
             (parent.inherit(Some(10)).as_slice(), parent.inherit(None).as_slice()),
             (&[][..], &[][..])
         );
+    }
+
+    #[test]
+    fn a_child_that_is_waited_for_is_under_what_its_parent_shares_with_it() {
+        let (mut parent, mut child) = (two_locks(), HeldLocks::default());
+        assert!(parent.share(LockId(2)).is_none());
+        assert!(parent.inherit(Some(0)).as_slice().is_empty());
+        let (held, holding) = parent.share(LockId(3)).unwrap();
+        child.be_under(held, holding);
+        child.be_under(held, holding);
+        assert_eq!((child.as_slice(), held.family), (&[held][..], 1));
+        assert!(child.own(LockId(3)).is_none() && parent.as_slice().contains(&held));
     }
 
     #[test]

@@ -297,6 +297,7 @@ impl Structure {
             Event::Ewait { region, joined, .. } => self.ewait(by, region, joined)?,
             Event::Lock { lock, mode, .. } => self.lock(by, lock, mode)?,
             Event::Unlock { lock, .. } => self.unlock(by, lock)?,
+            Event::Under { lock, .. } => self.under(by, lock)?,
             Event::SetLockMode { lock, mode, .. } => self.set_mode(by, lock, mode)?,
             // An acquire of what was never released means nothing, and is no error.
             Event::Release { .. } | Event::Acquire { .. } => {}

@@ -73,7 +73,7 @@ pub struct Process {
 pub enum End {
     /// It returned from `main`, or called `exit`.
     Exited,
-    /// It aborted: a panic that may not unwind, or a call of `abort`.
+    /// It aborted: a panic that may not unwind, a call of `abort`, or a fault of C or C++ (an address that is not there, a division by zero).
     Aborted,
     /// Tasks remained, and none could run.
     Deadlock(Vec<Blocked>),

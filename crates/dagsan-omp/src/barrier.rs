@@ -34,6 +34,7 @@ pub fn barrier(frame: usize) {
             return;
         }
         (*region).arrived += 1;
+        let locks = team::hand_over(&inside, frame);
         if (*member).number != 0 {
             team::end(&inside, frame);
             if (*region).arrived == (*region).size {
@@ -42,6 +43,7 @@ pub fn barrier(frame: usize) {
             team::wait(&inside, (&raw const (*member).number).addr(), WHY);
             (*member).lowest = (*member).lowest.min(frame);
             team::begin(&inside, frame);
+            team::take_over(&inside, locks, frame);
             return;
         }
         wait_for_all(&inside, region, frame);
@@ -61,6 +63,7 @@ pub fn barrier(frame: usize) {
             let next = team::start(&inside, (*region).encountering, Kind::Implicit, frame, frame);
             (*(*own).task).handle = next;
             fork::go_on(&inside, next, frame);
+            team::take_over(&inside, locks, frame);
         }
     }
 }

@@ -6,7 +6,7 @@ use dagsan_rt::team::{self, Inside};
 
 use crate::member;
 use crate::refuse::Ident;
-use crate::run;
+use crate::run::{self, For};
 use crate::task::Task;
 
 /// A group of tasks.
@@ -15,7 +15,10 @@ pub struct Group {
     outer: *mut Group,
     /// How many tasks have not ended.
     running: usize,
-    checked: bool,
+    /// Is its end that of a finish?
+    pub checked: bool,
+    /// Tasks that take part in its reductions, if it is not.
+    pub takers: Vec<*mut Task>,
     /// The memory of task reductions: what is reduced, and each thread's own.
     pub reductions: Vec<Reduction>,
 }
@@ -90,12 +93,22 @@ pub fn begin(frame: usize) {
     if checked {
         team::open(frame);
     }
+    open(checked);
+}
+
+/// The running task opens a group that other constructs end in, barriers too: `reduction(task, …)`. To the detector it is none; what its tasks
+/// reduce comes before its end.
+pub fn begin_loose() {
+    open(false);
+}
+
+fn open(checked: bool) {
     member::with(|member, _, _| {
         // SAFETY: the running task lives.
         let task = unsafe { &mut *member.task };
         let outer = task.inner_group;
-        task.inner_group =
-            Box::into_raw(Box::new(Group { outer, running: 0, checked, reductions: Vec::new() }));
+        let group = Group { outer, running: 0, checked, takers: Vec::new(), reductions: Vec::new() };
+        task.inner_group = Box::into_raw(Box::new(group));
     });
 }
 
@@ -116,16 +129,25 @@ pub fn end(frame: usize) {
                 if (*group).running == 0 {
                     break;
                 }
-                if !run::run_descendant(inside, member, frame) && (*group).running > 0 {
+                if !run::run_descendant(inside, member, For::Group(group), frame) && (*group).running > 0 {
                     team::wait(inside, group.addr(), "the tasks of a taskgroup");
                 }
             }
         }
         (*task).inner_group = (*group).outer;
     }
-    drop(inside);
     // SAFETY: nobody else knows the group any more.
     let group = unsafe { Box::from_raw(group) };
+    for &taker in &group.takers {
+        // SAFETY: it was held, and has ended, or is the running one.
+        unsafe {
+            if let Some(inside) = inside.as_ref().filter(|_| !(*taker).parent.is_null()) {
+                team::join(inside, (*taker).handle, frame);
+            }
+            Task::let_go(taker, inside.as_ref());
+        }
+    }
+    drop(inside);
     if group.checked {
         team::close(frame);
     }

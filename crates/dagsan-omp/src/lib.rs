@@ -22,11 +22,13 @@
 //! | `ordered` | ordered, doacross |
 //! | `lock`, `critical` | the locks of the API; critical, reductions |
 //! | `task`, `run`, `depend`, `group`, `taskloop` | explicit tasks |
+//! | `atomic` | atomic operations on what has no instruction |
 //! | `pthread` | mutexes, condition variables and the like beside OpenMP |
 //! | `api`, `memory` | `omp_*` |
 //! | `refuse` | what is not there |
 
 mod api;
+mod atomic;
 mod barrier;
 mod call;
 mod critical;

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use dagsan_rt::team;
 
-use crate::member;
+use crate::member::{self, Team};
 
 /// A word that is 0 if nobody has the lock.
 pub type Word = u32;
@@ -115,9 +115,17 @@ pub fn attempt(word: *mut Word) -> bool {
 pub fn give_back(word: *mut Word) {
     let member = member::this();
     // SAFETY: this thread's own.
-    unsafe { (*member).held = (*member).held.saturating_sub(1) };
+    let team = unsafe {
+        (*member).held = (*member).held.saturating_sub(1);
+        (*member).team
+    };
     store(word, 0);
     wake(word.addr(), 1);
+    // Tasks that were created under it can run elsewhere from here on.
+    // SAFETY: as above; whoever has the turn may look at its team.
+    if unsafe { !(*team).queue.is_empty() } {
+        wake(Team::at_barrier(team), usize::MAX);
+    }
 }
 
 /// What a program has as `omp_lock_t` or `omp_nest_lock_t`: zeroes are a lock that nobody has.

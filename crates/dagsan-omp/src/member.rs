@@ -68,6 +68,8 @@ pub struct Member {
     pub dispatched: Option<Dispatched>,
     /// What it was before it got the piece that it is in.
     pub piece: Option<Piece>,
+    /// How many sections it has got, none of which it has been told of yet.
+    pub sections: u64,
     /// The lowest frame at which it was at a barrier.
     pub lowest: usize,
     /// What the next region was asked to have.
@@ -159,6 +161,7 @@ impl Member {
             doacross: 0,
             dispatched: None,
             piece: None,
+            sections: 0,
             lowest: usize::MAX,
             wanted: None,
             threads,

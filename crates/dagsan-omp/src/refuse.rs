@@ -73,10 +73,6 @@ macro_rules! not_there {
 not_there! {
     __kmpc_threadprivate_cached: "threadprivate with -fnoopenmp-use-tls";
     __kmpc_threadprivate_register: "threadprivate with -fnoopenmp-use-tls";
-    __kmpc_omp_target_task_alloc: "target nowait";
-    __kmpc_task_reduction_modifier_init: "reduction(task, …)";
-    __kmpc_taskred_modifier_init: "reduction(task, …)";
-    __kmpc_task_reduction_modifier_fini: "reduction(task, …)";
     __kmpc_taskloop_5: "taskloop with a strict grainsize or num_tasks";
     __kmpc_init_allocator: "allocators of one's own";
     __kmpc_dist_dispatch_init_4: "distribute with an open schedule";

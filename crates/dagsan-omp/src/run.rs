@@ -8,7 +8,7 @@
 
 use std::ptr;
 
-use dagsan_rt::team::{self, Inside, Kind};
+use dagsan_rt::team::{self, Inside, Kind, Locks};
 
 use crate::group::Group;
 use crate::lock;
@@ -59,6 +59,9 @@ pub unsafe fn create(task: *mut Task, frame: usize) {
         let group = if (*parent).inner_group.is_null() { (*parent).group } else { (*parent).inner_group };
         ((*task).group, (*task).inner_group) = (group, ptr::null_mut());
         Group::enter(group);
+        if (*member).held > 0 {
+            (*task).under = team::locks(&inside).and(&(*parent).under);
+        }
         if (*task).waits_for > 0 {
             return;
         }
@@ -264,7 +267,13 @@ unsafe fn is_over(inside: &Inside, task: *mut Task) {
 pub unsafe fn run_all(inside: &Inside, member: *mut Member, frame: usize) {
     // SAFETY: the caller's promise.
     unsafe {
-        while let Some(task) = (*(*member).team).queue.pop_front() {
+        let region = (*member).team;
+        // One whose parent holds a lock still is left to it: it may wait for the task before it gives the lock back.
+        let is_free =
+            |&task: &*mut Task| (*task).under.is_empty() || !team::is_held_since(inside, &(*task).under);
+        while let Some(at) = (*region).queue.iter().position(is_free) {
+            let Some(task) = (*region).queue.remove(at) else { return };
+            (*task).under = Locks::default();
             team::outside(inside, || run_from_queue(member, task, frame));
         }
     }
@@ -280,20 +289,45 @@ unsafe fn run_from_queue(member: *mut Member, task: *mut Task, frame: usize) {
     }
 }
 
-/// Runs a task that descends from the running one, if there is one that can run.
+/// What a task waits for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum For {
+    /// All its children: they are under the locks that it has held since it has created them.
+    Children,
+    /// The tasks of a group.
+    Group(*mut Group),
+    /// Something else, or nothing.
+    Other,
+}
+
+/// Runs a task that descends from the running one, if there is one that can run, while the running one waits.
 ///
 /// # Safety
 ///
 /// This thread's member.
-pub unsafe fn run_descendant(inside: &Inside, member: *mut Member, frame: usize) -> bool {
+pub unsafe fn run_descendant(inside: &Inside, member: *mut Member, waits: For, frame: usize) -> bool {
     // SAFETY: the caller's promise; tasks in the queue live.
     unsafe {
         let region = (*member).team;
         let own = (*member).task;
-        let Some(at) = (*region).queue.iter().position(|&task| Task::descends_from(task, own)) else {
+        let queue = &mut (*region).queue;
+        // Those that a taskwait may come for in the section of a lock in which they were created are the last, else.
+        let can_wait = |task: *mut Task| match waits {
+            For::Children => false,
+            For::Group(group) => (*task).group != group && !(*task).under.is_empty(),
+            For::Other => !(*task).under.is_empty(),
+        };
+        let of_own = |&task: &*mut Task| Task::descends_from(task, own);
+        let first = queue.iter().position(|task| of_own(task) && !can_wait(*task));
+        let Some(at) = first.or_else(|| queue.iter().position(of_own)) else {
             return false;
         };
         if let Some(task) = (*region).queue.remove(at) {
+            if waits == For::Children && (*task).parent == own && !(*task).under.is_empty() {
+                team::put_under(inside, (*task).handle, &(*task).under, frame);
+            } else {
+                (*task).under = Locks::default();
+            }
             team::outside(inside, || run_from_queue(member, task, frame));
         }
         true
@@ -321,13 +355,16 @@ fn taskwait(frame: usize) {
             if (*task).children == 0 {
                 break;
             }
-            if !run_descendant(&inside, member, frame) && (*task).children > 0 {
+            if !run_descendant(&inside, member, For::Children, frame) && (*task).children > 0 {
                 team::wait(&inside, task.addr(), CHILDREN);
             }
         }
         let children = std::mem::take(&mut (*task).joinable);
         if children.is_empty() {
             return;
+        }
+        if children.iter().any(|&child| (*child).of_piece) {
+            team::waits_for_tasks_of_piece();
         }
         team::join_all(&inside, children.iter().map(|&child| (*child).handle), frame);
         for child in children {
@@ -350,7 +387,7 @@ pub unsafe fn wait_for(inside: &Inside, member: *mut Member, other: *mut Task, f
             if (*other).over {
                 break;
             }
-            if !run_descendant(inside, member, frame) && !(*other).over {
+            if !run_descendant(inside, member, For::Other, frame) && !(*other).over {
                 team::wait(inside, (*other).parent.addr(), "tasks that it depends on");
             }
         }
@@ -409,7 +446,7 @@ pub extern "C-unwind" fn __kmpc_omp_taskyield(_: *const Ident, _: i32, _: i32) -
         // SAFETY: this thread's member.
         unsafe {
             if (*member).held == 0 {
-                run_descendant(&inside, member, frame);
+                run_descendant(&inside, member, For::Other, frame);
             }
             if (*(*member).team).size > 1 {
                 team::yield_now(&inside);

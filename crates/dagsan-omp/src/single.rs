@@ -10,8 +10,9 @@ use crate::member::{self, Member, Team};
 use crate::refuse::Ident;
 use crate::task::Task;
 
-/// A thread is in a piece of work: what it was before. Tasks that are created there have no siblings elsewhere, since another thread might have
-/// created them: they are not those that a `taskwait` outside waits for, nor those that depend on others.
+/// A thread is in a piece of work: what it was before. Tasks that are created there depend on no others elsewhere, since another thread might have
+/// created them. But a `taskwait` behind it waits for them, and what this thread then does comes after them: a program may have a thread do so that knows
+/// that it was the one. The verdict says what that leaves open.
 pub struct Piece {
     before: Before,
     joinable: Vec<*mut Task>,
@@ -37,15 +38,27 @@ pub fn end_piece(member: &mut Member, inside: Option<&Inside>, frame: usize) {
         // SAFETY: the running task lives, and this thread runs it; tasks that were created in the piece are held by its lists.
         unsafe {
             let task = &mut *member.task;
-            for child in std::mem::replace(&mut task.joinable, joinable) {
-                Task::let_go(child, Some(inside));
-            }
+            let created = std::mem::replace(&mut task.joinable, joinable);
+            created.iter().for_each(|&child| (*child).of_piece = true);
+            task.joinable.extend(created);
             if let Some(depends) = std::mem::replace(&mut task.depends, depends) {
                 depends.into_held().for_each(|task| Task::let_go(task, Some(inside)));
             }
         }
         team::end_piece(inside, before, frame);
     }
+}
+
+/// A section begins: `dagsan-pass` has the program say so. One that the same thread has run before has ended.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn __dagsan_section() {
+    let frame = team::frame();
+    member::with(|member, region, inside| {
+        member.sections = 0;
+        end_piece(member, inside, frame);
+        begin_piece(member, region, inside, false, frame);
+    });
 }
 
 /// `#pragma omp single`: whoever comes first.

@@ -80,7 +80,8 @@ macro_rules! loops {
                         _ => (member.number as u64, region.size as u64),
                     };
                     let shared = share(trips, schedule, chunk as u64, number, threads);
-                    if sections && shared.is_some() {
+                    if let Some(share) = shared.as_ref().filter(|_| sections) {
+                        member.sections = share.last - share.first + 1;
                         single::begin_piece(member, region, inside, false, frame);
                     }
                     shared
@@ -130,5 +131,10 @@ loops! {
 #[inline(never)]
 pub extern "C" fn __kmpc_for_static_fini(_: *const Ident, _: i32) {
     let frame = team::frame();
-    member::with(|member, _, inside| single::end_piece(member, inside, frame));
+    member::with(|member, _, inside| {
+        single::end_piece(member, inside, frame);
+        if std::mem::take(&mut member.sections) > 1 {
+            team::sections_are_not_told();
+        }
+    });
 }

@@ -7,7 +7,7 @@ use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ffi::c_void;
 use std::ptr;
 
-use dagsan_rt::team::{self, Inside, Order};
+use dagsan_rt::team::{self, Inside, Locks, Order};
 
 use crate::depend::Depends;
 use crate::group::Group;
@@ -36,6 +36,10 @@ pub struct Task {
     pub included: bool,
     /// Does it go on where it was, when it has returned?
     pub again: bool,
+    /// Was it created in a piece of work that has ended?
+    pub of_piece: bool,
+    /// The locks that its parent held when it was created.
+    pub under: Locks,
     /// How many children have not ended.
     pub children: usize,
     /// Children that a `taskwait` would join.
@@ -93,6 +97,8 @@ impl Task {
             over: false,
             included: false,
             again: false,
+            of_piece: false,
+            under: Locks::default(),
             children: 0,
             joinable: Vec::new(),
             group: ptr::null_mut(),
@@ -212,6 +218,22 @@ impl Task {
         }
     }
 
+    /// The task that it is to the detector: itself, or the one that it is part of.
+    ///
+    /// # Safety
+    ///
+    /// It lives, as its ancestors do that have not ended.
+    pub unsafe fn that_is_one(task: *mut Task) -> *mut Task {
+        let mut task = task;
+        // SAFETY: the caller's promise; a task that is part of another has a parent, which has not ended.
+        unsafe {
+            while (*task).included && !(*task).parent.is_null() {
+                task = (*task).parent;
+            }
+        }
+        task
+    }
+
     /// Is it `ancestor`, or has that created it, or a task that has?
     ///
     /// # Safety
@@ -241,7 +263,32 @@ pub extern "C" fn __kmpc_omp_task_alloc(
     shareds: usize,
     entry: Option<unsafe extern "C-unwind" fn(i32, *mut Known) -> i32>,
 ) -> *mut Known {
-    member::has_tasks(team::frame());
+    alloc(flags, size, shareds, entry, team::frame())
+}
+
+/// Allocates a task of `target nowait`: it runs on the host.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn __kmpc_omp_target_task_alloc(
+    _: *const Ident,
+    _: i32,
+    flags: i32,
+    size: usize,
+    shareds: usize,
+    entry: Option<unsafe extern "C-unwind" fn(i32, *mut Known) -> i32>,
+    _device: i64,
+) -> *mut Known {
+    alloc(flags, size, shareds, entry, team::frame())
+}
+
+fn alloc(
+    flags: i32,
+    size: usize,
+    shareds: usize,
+    entry: Option<unsafe extern "C-unwind" fn(i32, *mut Known) -> i32>,
+    frame: usize,
+) -> *mut Known {
+    member::has_tasks(frame);
     member::with(|member, region, inside| {
         member.alone.clear();
         let parent = member.task;

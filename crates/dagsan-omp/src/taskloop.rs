@@ -139,6 +139,31 @@ pub unsafe extern "C" fn __kmpc_taskred_init(_: i32, count: i32, inputs: *const 
     })
 }
 
+/// `reduction(task, …)` of a region or loop: tasks that the running one creates until its end may take part.
+///
+/// # Safety
+///
+/// As clang calls it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __kmpc_taskred_modifier_init(
+    _: *const Ident,
+    number: i32,
+    _: i32,
+    count: i32,
+    inputs: *const Input,
+) -> *mut Group {
+    group::begin_loose();
+    // SAFETY: the caller's promise.
+    unsafe { __kmpc_taskred_init(number, count, inputs) }
+}
+
+/// Its end: what the tasks have is part of what the running one has.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C-unwind" fn __kmpc_task_reduction_modifier_fini(_: *const Ident, _: i32, _: i32) {
+    group::end(team::frame());
+}
+
 /// The running task's copy of a variable that is reduced: `in_reduction`.
 ///
 /// # Safety
@@ -168,6 +193,9 @@ pub unsafe extern "C" fn __kmpc_task_reduction_get_th_data(_: i32, _: *mut Group
                     // Its address may be that of another task later, but not while this one's copy is in the list.
                     Task::hold(task);
                     reduction.copies.push((task.addr(), copy));
+                    if !known.checked {
+                        known.takers.push(Task::hold(Task::that_is_one(task)));
+                    }
                     return (copy, Some((reduction.init, reduction.original)));
                 }
                 group = known.around_in(task);

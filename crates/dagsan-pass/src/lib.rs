@@ -40,6 +40,7 @@ mod pointers;
 mod preload;
 mod read;
 mod rise;
+mod sections;
 mod sharing;
 mod sink;
 mod sum;
@@ -141,19 +142,30 @@ fn instrument(llvm: &'static Llvm, function: Value) -> Option<Emitter> {
 
 /// LLVM's C interface and the original. Without them nothing can be compiled: code without hooks would look race-free.
 fn machinery() -> (&'static Llvm, Run) {
-    static FOUND: OnceLock<(Llvm, Run)> = OnceLock::new();
-    let (llvm, original) = FOUND.get_or_init(|| {
-        let llvm = Llvm::find().unwrap_or_else(|error| fail(&error.to_string()));
-        // SAFETY: a lookup by a text that ends with 0.
-        let original = unsafe { libc::dlsym(libc::RTLD_NEXT, ENTRY.as_ptr()) };
-        if original.is_null() {
-            fail("the compiler has no ThreadSanitizer pass");
-        }
-        // SAFETY: the function of that name, which LLVM declares so; a result that is not returned in registers goes where the
-        // first argument says.
-        (llvm, unsafe { std::mem::transmute::<*mut c_void, Run>(original) })
-    });
-    (llvm, *original)
+    static ORIGINAL: OnceLock<Run> = OnceLock::new();
+    // SAFETY: the function of that name, which LLVM declares so.
+    (llvm(), *ORIGINAL.get_or_init(|| unsafe { original(ENTRY) }))
+}
+
+/// LLVM's C interface.
+fn llvm() -> &'static Llvm {
+    static FOUND: OnceLock<Llvm> = OnceLock::new();
+    FOUND.get_or_init(|| Llvm::find().unwrap_or_else(|error| fail(&error.to_string())))
+}
+
+/// The function of LLVM's that this library has taken the place of.
+///
+/// # Safety
+///
+/// It has these arguments; a result that is not returned in registers goes where the first one says.
+unsafe fn original(symbol: &CStr) -> Run {
+    // SAFETY: a lookup by a text that ends with 0.
+    let original = unsafe { libc::dlsym(libc::RTLD_NEXT, symbol.as_ptr()) };
+    if original.is_null() {
+        fail("a function that the compiler has called is not there");
+    }
+    // SAFETY: the caller's promise.
+    unsafe { std::mem::transmute::<*mut c_void, Run>(original) }
 }
 
 /// Ends the compiler.

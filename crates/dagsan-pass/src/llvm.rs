@@ -46,6 +46,17 @@ handles! {
     Attribute;
 }
 
+impl Module {
+    /// The module that passes are run over.
+    ///
+    /// # Safety
+    ///
+    /// It is a `llvm::Module` of the LLVM in this process.
+    pub unsafe fn from_raw(module: NonNull<c_void>) -> Module {
+        Module(module)
+    }
+}
+
 impl Value {
     /// The function that a compiler pass was called for.
     ///
@@ -134,6 +145,7 @@ interface! {
     as_instruction = LLVMIsAInstruction(value: Value) -> Option<Value>;
     as_function = LLVMIsAFunction(value: Value) -> Option<Value>;
     as_global_variable = LLVMIsAGlobalVariable(value: Value) -> Option<Value>;
+    initializer = LLVMGetInitializer(global: Value) -> Option<Value>;
     as_inline_assembly = LLVMIsAInlineAsm(value: Value) -> Option<Value>;
     as_constant_integer = LLVMIsAConstantInt(value: Value) -> Option<Value>;
     integer_value = LLVMConstIntGetSExtValue(integer: Value) -> i64;

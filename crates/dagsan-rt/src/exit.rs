@@ -1,6 +1,6 @@
 //! The end of the program: what was found is written down, and a race changes the exit code.
 //!
-//! Comes last of all that runs at exit. An abort is reported too, and so is the runtime's own lack of memory.
+//! Comes last of all that runs at exit. An abort is reported too, a fault (`faults`), and the runtime's own lack of memory.
 //!
 //! An abort may come in the middle of anything: of the allocator, on a stack that is full, while other threads hold what is
 //! needed. So from there on the reporting thread uses memory and a stack of its own (`reserve`), waits for nobody
@@ -73,7 +73,8 @@ extern "C" fn at_exit(status: c_int, _: *mut c_void) {
     }
 }
 
-extern "C" fn at_abort(signal: c_int) {
+/// The program aborts, or has made a fault.
+pub extern "C" fn at_abort(signal: c_int) {
     if start::is_this_process() {
         cut_off(Cause::Aborted);
     }
@@ -171,6 +172,22 @@ static WITHOUT_HOOKS: Flag = Flag::new();
 /// There is.
 pub fn some_code_has_no_hooks() {
     WITHOUT_HOOKS.set(true);
+}
+
+/// Has a thread run several sections of OpenMP, and it is not known where each begins?
+static UNTOLD_SECTIONS: Flag = Flag::new();
+
+/// It has.
+pub fn sections_are_not_told() {
+    UNTOLD_SECTIONS.set(true);
+}
+
+/// Has a taskwait joined tasks that a thread has created in a piece of work which any thread may get?
+static PIECE_WAITED_FOR: Flag = Flag::new();
+
+/// It has.
+pub fn waits_for_tasks_of_piece() {
+    PIECE_WAITED_FOR.set(true);
 }
 
 /// Ends the process if the report does not.
@@ -318,9 +335,14 @@ fn findings(session: &Session, end: End, (order_memory, access_memory): (usize, 
         count: unseen.count,
     });
     let mut unseen: Vec<_> = unseen.collect();
-    if WITHOUT_HOOKS.get() {
-        let what = "files that were linked, and not compiled with dagsan".to_owned();
-        unseen.push(dagsan_findings::Unseen { what, stack: stacks.number(Stack::default()), count: 1 });
+    let of_all = [
+        (&WITHOUT_HOOKS, "files that were linked, and not compiled with dagsan"),
+        (&PIECE_WAITED_FOR, "what a taskwait orders behind a `single nowait` that another thread has got"),
+        (&UNTOLD_SECTIONS, "where sections begin of which one thread has run several: use more threads"),
+    ];
+    for (_, what) in of_all.into_iter().filter(|(is_so, _)| is_so.get()) {
+        let stack = stacks.number(Stack::default());
+        unseen.push(dagsan_findings::Unseen { what: what.to_owned(), stack, count: 1 });
     }
     schedule.extend(meetings(session, &mut stacks));
     let tasks = session.found.tasks.values().map(|task| {

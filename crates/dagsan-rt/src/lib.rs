@@ -27,6 +27,7 @@ mod counted;
 mod counts;
 mod events;
 mod exit;
+mod faults;
 mod fresh;
 mod heap;
 mod holder;

@@ -1,6 +1,6 @@
 //! The promises that the stream knows, and the handles to them and to futures.
 
-use dagsan_core::{Dropped, Event, PromiseId};
+use dagsan_core::{Dropped, Event, PromiseId, TaskId};
 use rustc_hash::FxHashMap;
 
 use crate::session::Session;
@@ -20,6 +20,11 @@ impl Session {
     /// was checked.
     pub fn promise_set(&mut self, promise: u64) {
         let task = self.told();
+        self.promise_set_by(task, promise);
+    }
+
+    /// The running task or its shadow does.
+    pub fn promise_set_by(&mut self, task: TaskId, promise: u64) {
         let number = PromiseId(self.promises.count);
         self.promises.count += 1;
         self.promises.known.insert(promise, number);
@@ -32,6 +37,11 @@ impl Session {
     pub fn promise_get(&mut self, promise: u64) {
         // First: when all is told, there may be nothing parallel any more, and no promise known.
         let task = self.told();
+        self.promise_get_by(task, promise);
+    }
+
+    /// The running task or its shadow does.
+    pub fn promise_get_by(&mut self, task: TaskId, promise: u64) {
         if let Some(&promise) = self.promises.known.get(&promise) {
             self.event(Event::PromiseGet { task, promise });
         }

@@ -27,10 +27,11 @@ pub use crate::session::Inside;
 use crate::session::{self, Session};
 use crate::sites;
 pub use crate::start::frame;
+use crate::sync::holding::HeldNow;
 use crate::tasks::{Birth, Handle, Stack};
 use crate::threads;
 pub use crate::turns::Seat;
-use crate::{exit, start, sync, turns};
+use crate::{exit, faults, start, sync, turns};
 
 /// A task of a team.
 #[derive(Debug, Clone, Copy)]
@@ -220,6 +221,53 @@ pub fn end_piece(inside: &Inside, before: Before, frame: usize) {
     session::called_inside(inside, frame, |session| session.end_piece(&before));
 }
 
+/// Locks that a task held at some time.
+#[derive(Debug, Clone, Default)]
+pub struct Locks(Vec<HeldNow>);
+
+impl Locks {
+    /// Were there none?
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// These and others.
+    pub fn and(mut self, others: &Locks) -> Locks {
+        self.0.extend_from_slice(&others.0);
+        self
+    }
+}
+
+/// Those of the running task.
+pub fn locks(inside: &Inside) -> Locks {
+    Locks(session::with_inside(inside, Session::held_now).unwrap_or_default())
+}
+
+/// The running task, which is about to end, holds them no longer: the thread's next task does.
+pub fn hand_over(inside: &Inside, frame: usize) -> Locks {
+    Locks(session::called_inside(inside, frame, Session::hand_over).unwrap_or_default())
+}
+
+/// The running task holds from here on what the thread's last one has held.
+pub fn take_over(inside: &Inside, locks: Locks, frame: usize) {
+    if !locks.is_empty() {
+        session::called_inside(inside, frame, |session| session.take_over(locks.0));
+    }
+}
+
+/// The running task waits for a child, which is about to begin, and has held these locks since before it has created it: the child is under them.
+pub fn put_under(inside: &Inside, child: Task, locks: &Locks, frame: usize) {
+    session::called_inside(inside, frame, |session| {
+        let own = session.tasks.of_handle(child.handle);
+        session.put_under([Some(own), child.shadow].into_iter().flatten(), &locks.0);
+    });
+}
+
+/// Has one of these locks been held since?
+pub fn is_held_since(inside: &Inside, locks: &Locks) -> bool {
+    session::with_inside(inside, |session| session.is_held_since(&locks.0)).unwrap_or_default()
+}
+
 /// Something that orders tasks: what was done before a release comes before what follows an acquire.
 #[derive(Debug, Clone, Copy)]
 pub struct Order(SyncId);
@@ -287,11 +335,22 @@ pub extern "C" fn hooks_may_run() {
 /// All code of the program has hooks: threads that it starts are tasks, whichever code does.
 pub fn all_code_has_hooks() {
     threads::all_have_hooks();
+    faults::prepare();
 }
 
 /// But for some files, which were compiled without them: the verdict says so.
 pub fn some_has_not() {
     exit::some_code_has_no_hooks();
+}
+
+/// A thread has run several sections, and the program does not say where each begins: the verdict says so.
+pub fn sections_are_not_told() {
+    exit::sections_are_not_told();
+}
+
+/// A taskwait has waited for tasks of a piece of work that another thread may get in another run: the verdict says so.
+pub fn waits_for_tasks_of_piece() {
+    exit::waits_for_tasks_of_piece();
 }
 
 /// This thread waits until somebody wakes the address; `why` ends the sentence "waits for …".
@@ -417,7 +476,7 @@ impl Session {
     }
 
     /// The stream hears of a task.
-    fn born(&mut self, parent: TaskId, kind: TaskKind, birth: Birth) -> TaskId {
+    pub(crate) fn born(&mut self, parent: TaskId, kind: TaskKind, birth: Birth) -> TaskId {
         let child = TaskId(self.stream.structure().task_count());
         self.event_of_other(Event::Spawn { parent, child, kind });
         if self.stopped.is_none() {
@@ -478,6 +537,7 @@ impl Session {
         }
         self.deliver();
         self.fresh.end_strand();
+        let locks = self.hand_over();
         let call = self.code_of_call(frame);
         let by = self.tasks.of_handle(encountering.handle);
         let piece = self.born(by, TaskKind::Async, Birth { name: Kind::Piece.name(), place: None, call });
@@ -487,6 +547,7 @@ impl Session {
         self.tasks.set_shadow(Some(shadow.unwrap_or(task)));
         self.tasks.set_piece(true);
         self.tasks.mark();
+        self.take_over(locks);
         Some(Before { task, shadow, own_heap })
     }
 
@@ -494,6 +555,7 @@ impl Session {
         let piece = self.told();
         self.deliver();
         self.fresh.end_strand();
+        let locks = self.hand_over();
         self.event_of_other(Event::TaskEnd { task: piece });
         self.sync.task_ended(piece);
         self.tasks.is_told(self.tasks.slot(), before.task);
@@ -501,5 +563,6 @@ impl Session {
         self.tasks.set_shadow(before.shadow);
         self.tasks.own_heap(before.own_heap);
         self.tasks.mark();
+        self.take_over(locks);
     }
 }

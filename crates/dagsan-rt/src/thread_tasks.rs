@@ -19,6 +19,8 @@ pub struct Joined {
     pub task: Handle,
     /// What it sets at its end, if it is not a future.
     promise: Option<u64>,
+    /// The same of its shadow, if it was created in a piece of a team's work.
+    of_shadow: Option<u64>,
 }
 
 impl Session {
@@ -33,23 +35,31 @@ impl Session {
         let kind = if outside { TaskKind::Future } else { TaskKind::Detached };
         self.deliver_before_spawn();
         self.event(Event::Spawn { parent, child, kind });
-        self.tasks.born(parent, Birth { name: findings::TaskKind::Thread, place: None, call: None });
+        let birth = Birth { name: findings::TaskKind::Thread, place: None, call: None };
+        self.tasks.born(parent, birth);
         self.found.calls.insert(child.0, call);
+        let shadow = self.tasks.shadow().map(|parent| self.born(parent, kind, birth));
         let task = self.tasks.spawn(child, kind, Stack::default());
+        self.tasks.set_shadow(shadow);
         self.shared.spawn(kind, self.tasks.slot());
         self.tasks.resume(creator);
         self.shared.turn(self.tasks.slot());
-        let promise = if outside { None } else { Some(events::__dagsan_promise_new()) };
-        Joined { task, promise }
+        let promise = || if outside { None } else { Some(events::__dagsan_promise_new()) };
+        Joined { task, promise: promise(), of_shadow: shadow.and_then(|_| promise()) }
     }
 
     /// The running task joins a thread that has ended.
     pub fn join_thread(&mut self, thread: Joined) {
+        let task = self.told();
+        if let Some(promise) = thread.of_shadow {
+            let shadow = self.tasks.shadow().unwrap_or(task);
+            self.promise_get_by(shadow, promise);
+            self.promise_drop(promise);
+        }
         if let Some(promise) = thread.promise {
-            self.promise_get(promise);
+            self.promise_get_by(task, promise);
             return self.promise_drop(promise);
         }
-        let task = self.told();
         self.event(Event::FutureGet { task, future: thread.task.task() });
         self.future_drop(thread.task);
     }
@@ -76,6 +86,9 @@ impl Session {
         }
         if let Some(promise) = end.joined.promise {
             self.promise_set(promise);
+        }
+        if let Some((promise, shadow)) = end.joined.of_shadow.zip(self.tasks.shadow()) {
+            self.promise_set_by(shadow, promise);
         }
         if let Some(scope) = end.scope {
             self.scope_left(scope.get());

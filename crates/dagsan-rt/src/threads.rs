@@ -12,6 +12,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicPtr, AtomicU32};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+use crate::faults;
 use crate::session::{self, Inside};
 use crate::sites::{self, DEPTH};
 use crate::start;
@@ -378,6 +379,7 @@ extern "C-unwind" fn run_hired(hired: *mut c_void) -> *mut c_void {
     if let Some(inside) = &inside {
         turns::begin(inside, seat);
     }
+    let _for_faults = faults::Stack::new();
     drop(inside);
     entry(argument);
     std::ptr::null_mut()
@@ -405,6 +407,7 @@ extern "C-unwind" fn run(begin: *mut c_void) -> *mut c_void {
         let stack = stack();
         session::called_inside(inside, start::frame(), |session| session.thread_begins(stack));
     }
+    let _for_faults = all_code_has_hooks().then(faults::Stack::new);
     drop(inside);
     entry(argument)
 }

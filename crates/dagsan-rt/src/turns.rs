@@ -227,12 +227,30 @@ fn take_turns() {
     }
 }
 
+/// How often in a row a thread has let others go first, and nobody was there. Only the thread that has the turn uses it: relaxed.
+static IN_A_ROW: AtomicU32 = AtomicU32::new(0);
+
+/// After so many times that is said. It is no proof that the thread waits for ever, so it goes on.
+const LONG: u32 = 1 << 18;
+
 /// Whoever is ready goes first.
 pub fn yield_now(inside: &Inside) {
     let seat = SEAT.get();
+    let before = turns(inside).moves;
     leave(inside, seat, |_| State::Ready);
     await_turn(inside, seat, None);
+    let turns = turns(inside);
+    let in_a_row = if turns.moves == before + 1 { IN_A_ROW.load(Relaxed).saturating_add(1) } else { 0 };
+    IN_A_ROW.store(in_a_row, Relaxed);
+    if in_a_row == LONG && !turns.somebody_may_come() {
+        drop(turns);
+        crate::exit::say(SPINS);
+    }
 }
+
+const SPINS: &str = "dagsan: a thread seems to spin: it looks again and again for something, and all other threads wait. \
+    If it is a task, and waits for one that was created after it: that one runs when the first one ends or waits. \
+    See \"What is not\" in docs/openmp.md\n";
 
 /// This thread waits until a word that has this value has another, or nobody else can go on.
 pub fn delay(inside: &Inside, address: usize, bytes: usize, value: u64) {

@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::event::TaskKind;
 use crate::held::{HeldLocks, SectionId};
 use crate::ids::{LockId, ScopeId, TaskId};
-use crate::locks::{Held, LockMode, NO_FAMILY};
+use crate::locks::{Held, LockMode};
 use crate::sections::Inside;
 
 impl Structure {
@@ -54,6 +54,16 @@ impl Structure {
         self.tasks[by].locks.set_mode(by, lock, mode, section)
     }
 
+    /// `task` is under a lock that its parent holds, or is under.
+    pub(super) fn under(&mut self, task: TaskId, lock: LockId) -> Result<(), Error> {
+        let parent = self.tasks[task].parent;
+        let holder = self.tasks.get_mut(parent).filter(|parent| !parent.ended);
+        let held = holder.and_then(|holder| holder.locks.share(lock));
+        let (held, holding) = held.ok_or(Error::NotHeld { task: parent, lock })?;
+        self.tasks[task].locks.be_under(held, holding);
+        Ok(())
+    }
+
     pub(super) fn unlock(&mut self, by: TaskId, lock: LockId) -> Result<(), Error> {
         let early = self.is_early(by, lock);
         let (held, _) = self.tasks[by].locks.unlock(by, lock)?;
@@ -66,8 +76,8 @@ impl Structure {
 
     /// Would `by` give the lock back before tasks are joined that are under it?
     pub(crate) fn is_early(&self, by: TaskId, lock: LockId) -> bool {
-        let Some((held, holding)) = self.tasks[by].locks.own(lock) else { return false };
-        if held.family == NO_FAMILY {
+        let Some((_, holding)) = self.tasks[by].locks.own(lock) else { return false };
+        if !holding.shared {
             return false;
         }
         let mut next = self.tasks[by].top;

@@ -4,7 +4,7 @@
 
 use dagsan_core::{AccessKind, Bytes, SiteId};
 
-use super::tree::{Clauses, Depend, Lock, Program, Stmt};
+use super::tree::{Clauses, Depend, Lock, Program, Share, Stmt};
 
 /// An operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,10 +53,50 @@ pub enum Op {
         end: usize,
     },
     MaskedDone,
+    /// Shared work, of so many chunks, up to the operation of that number.
+    Deal {
+        how: Share,
+        nowait: bool,
+        chunks: u32,
+        end: usize,
+    },
+    /// A chunk of it, up to the operation of that number: one thread comes here.
+    Chunk {
+        number: u32,
+        how: Share,
+        end: usize,
+    },
+    ChunkDone(Share),
+    Dealt(Share),
+    /// A loop of tasks: so many are created, with the codes of these numbers, in a group or not. And its end.
+    Taskloop {
+        first: usize,
+        count: u32,
+        nogroup: bool,
+    },
+    Looped {
+        nogroup: bool,
+    },
     /// The thread goes on behind a barrier, which is the end of a piece or stands for itself.
     Pass {
         of_piece: bool,
     },
+}
+
+/// The operation of a code by which the task waits that makes it for all its children, those that it creates at operation `at` among them, if there is one.
+pub fn waits_for(code: &[Op], at: usize) -> Option<usize> {
+    let mut depth = 0;
+    for (number, op) in code.iter().enumerate().skip(at + 1) {
+        match op {
+            Op::Taskwait(depend) if depth == 0 && depend.is_empty() => return Some(number),
+            // Tasks that are part of this one, and pieces of work, have children of their own.
+            Op::Include { .. } | Op::Piece { .. } | Op::Chunk { .. } => depth += 1,
+            Op::Included | Op::PieceDone | Op::ChunkDone(_) if depth == 0 => return None,
+            Op::Included | Op::PieceDone | Op::ChunkDone(_) => depth -= 1,
+            _ => {}
+        }
+    }
+    None
 }
 
 /// The codes of a program. The first is that of the initial thread.
@@ -130,6 +170,44 @@ fn statement(stmt: &Stmt, is_final: bool, ops: &mut Vec<Op>, codes: &mut Vec<Vec
             ops.push(Op::MaskedDone);
             ops[start] = Op::Masked { thread: *thread, end: ops.len() };
         }
+        Stmt::Deal { how, nowait, body } => {
+            let start = ops.len();
+            ops.push(Op::Dealt(*how));
+            for (number, chunk) in body.iter().enumerate() {
+                let at = ops.len();
+                ops.push(Op::ChunkDone(*how));
+                statements(chunk.body().map_or(&[][..], Vec::as_slice), is_final, ops, codes);
+                ops.push(Op::ChunkDone(*how));
+                ops[at] = Op::Chunk { number: number as u32, how: *how, end: ops.len() };
+            }
+            ops.push(Op::Dealt(*how));
+            let (chunks, end) = (body.len() as u32, ops.len());
+            ops[start] = Op::Deal { how: *how, nowait: *nowait, chunks, end };
+            if !nowait {
+                ops.push(Op::Pass { of_piece: true });
+            }
+        }
+        // Its tasks are part of the one that creates them.
+        Stmt::Taskloop { nogroup, body } if is_final => {
+            ops.extend((!nogroup).then_some(Op::Group));
+            for chunk in body {
+                ops.push(Op::Include { clauses: Clauses::default(), in_final: true });
+                statements(chunk.body().map_or(&[][..], Vec::as_slice), is_final, ops, codes);
+                ops.push(Op::Included);
+            }
+            ops.extend((!nogroup).then_some(Op::Grouped));
+        }
+        Stmt::Taskloop { nogroup, body } => {
+            let first = codes.len();
+            codes.extend(body.iter().map(|_| Vec::new()));
+            for (number, chunk) in body.iter().enumerate() {
+                let body = chunk.body().map_or(&[][..], Vec::as_slice);
+                codes[first + number] = code(body, is_final, codes);
+            }
+            ops.push(Op::Taskloop { first, count: body.len() as u32, nogroup: *nogroup });
+            ops.push(Op::Looped { nogroup: *nogroup });
+        }
+        Stmt::Chunk(body) => statements(body, is_final, ops, codes),
         Stmt::Barrier => ops.push(Op::Pass { of_piece: false }),
     }
 }

@@ -8,7 +8,7 @@ use dagsan_core::{AccessKind, Bytes};
 use fastrand::Rng;
 
 use super::tidy::tidy;
-use super::tree::{Clauses, Depend, Lock, Program, Stmt, Use};
+use super::tree::{Clauses, Depend, Lock, Program, Share, Stmt, Use};
 use crate::generate::Size;
 use crate::program::{self, Class};
 
@@ -33,7 +33,9 @@ pub fn generate(seed: u64, threads: Option<u32>) -> Program {
         rng: &mut rng,
     };
     let body = likes.body(&program.body);
-    tidy(&Program { body: regions(body, threads, &mut rng) })
+    let body = regions(body, threads, &mut rng);
+    let of_100 = [0, 0, 0, 3, 10][rng.usize(0..5)];
+    tidy(&Program { body: nest(body, of_100, &mut rng) })
 }
 
 /// What tasks do that write, apart from `out`.
@@ -108,6 +110,10 @@ impl Likes<'_> {
                 let clauses = self.clauses(inner);
                 body.push(Stmt::Task(clauses, self.body(inner)));
             }
+            Finish(inner) if self.chance(15) => {
+                let chunks = self.body(inner).into_iter().map(|stmt| Stmt::Chunk(vec![stmt])).collect();
+                body.push(Stmt::Taskloop { nogroup: self.chance(40), body: chunks });
+            }
             Finish(inner) => body.push(Stmt::Taskgroup(self.body(inner))),
             Call(inner) => body.extend(self.body(inner)),
             Isolated(inner) => body.push(Stmt::Section(ISOLATED, self.body(inner))),
@@ -164,6 +170,48 @@ fn access(stmt: &program::Stmt) -> Option<(AccessKind, Bytes)> {
     }
 }
 
+/// Shared work: these statements, in chunks.
+fn deal(part: Vec<Stmt>, rng: &mut Rng) -> Stmt {
+    let how = match rng.u32(0..6) {
+        0 => Share::Static,
+        1 => Share::StaticChunk(rng.u32(1..4)),
+        2 | 3 => Share::Dynamic(rng.u32(1..4)),
+        4 => Share::Guided,
+        _ => Share::Sections,
+    };
+    let mut chunks: Vec<Vec<Stmt>> = Vec::new();
+    for stmt in part {
+        match chunks.last_mut().filter(|_| rng.u32(0..3) == 0) {
+            Some(chunk) => chunk.push(stmt),
+            None => chunks.push(vec![stmt]),
+        }
+    }
+    let body = chunks.into_iter().map(Stmt::Chunk).collect();
+    Stmt::Deal { how, nowait: rng.bool(), body }
+}
+
+/// Makes regions of some of what is done in others: by one thread, or in a task.
+fn nest(body: Vec<Stmt>, of_100: u32, rng: &mut Rng) -> Vec<Stmt> {
+    let mut nested = Vec::new();
+    for mut stmt in body {
+        if let Some(inner) = stmt.body_mut() {
+            *inner = nest(std::mem::take(inner), of_100, rng);
+        }
+        let is_one = matches!(stmt, Stmt::Access { .. } | Stmt::Task(..) | Stmt::Taskgroup(_));
+        if is_one && rng.u32(0..100) < of_100 {
+            let inner = match rng.u32(0..4) {
+                0 => stmt,
+                1 => Stmt::Masked(rng.u32(0..2), vec![stmt]),
+                2 => deal(vec![stmt], rng),
+                _ => Stmt::Single { nowait: rng.bool(), body: vec![stmt] },
+            };
+            stmt = Stmt::Parallel(rng.u32(1..=3), vec![inner]);
+        }
+        nested.push(stmt);
+    }
+    nested
+}
+
 /// Deals out what the main task does.
 fn regions(mut body: Vec<Stmt>, threads: Option<u32>, rng: &mut Rng) -> Vec<Stmt> {
     let any = [1, 2, 2, 3, 4, 4, 8];
@@ -197,9 +245,10 @@ fn regions(mut body: Vec<Stmt>, threads: Option<u32>, rng: &mut Rng) -> Vec<Stmt
             while !body.is_empty() {
                 let rest = body.split_off(rng.usize(1..=body.len().min(4)));
                 let part = std::mem::replace(&mut body, rest);
-                match rng.u32(0..8) {
+                match rng.u32(0..12) {
                     0..4 => all.push(Stmt::Single { nowait: rng.u32(0..3) > 0, body: part }),
-                    4..7 => all.push(Stmt::Masked(rng.u32(0..team), part)),
+                    4..8 => all.push(deal(part, rng)),
+                    8..11 => all.push(Stmt::Masked(rng.u32(0..team), part)),
                     _ => all.extend(part),
                 }
                 if rng.u32(0..4) == 0 {

@@ -3,8 +3,9 @@
 enum { CODES = 256, OPS = 1 << 14, USES = 5, ITEMS = 8 };
 enum {
     ACCESS, DID, END, CREATE, INCLUDE, INCLUDED, TASKWAIT, GROUP, GROUPED, TAKE, GIVE, FORK, PIECE, PIECE_DONE, MASKED,
-    MASKED_DONE, PASS
+    MASKED_DONE, PASS, DEAL, CHUNK, CHUNK_DONE, DEALT, TASKLOOP, LOOPED
 };
+enum { STATIC, STATIC_CHUNK, DYNAMIC, GUIDED, SECTIONS };
 enum { WORD, PACKED, EACH, COPY, ATOMIC };
 enum { UNDEFERRED = 1, FINAL = 2, UNTIED = 4 };
 
@@ -99,6 +100,45 @@ static int section(int me, const struct op *code, int at) {
     return last;
 }
 
+// The chunk of that number of shared work.
+static UNSEEN int chunk(const struct op *code, int at, int number) {
+    for (at++; number > 0; number--) at = code[at].end;
+    return at;
+}
+
+#define FOR(clauses) DO_PRAGMA(omp for clauses) \
+    for (int i = 0; i < chunks * length; i++) if (i % length == 0) section(me, code, chunk(code, at, i / length));
+#define SECTION(number) if (number < chunks) section(me, code, chunk(code, at, number));
+#define ALL_SECTIONS \
+    { \
+        _Pragma("omp section") { SECTION(0) } _Pragma("omp section") { SECTION(1) } _Pragma("omp section") { SECTION(2) } \
+        _Pragma("omp section") { SECTION(3) } _Pragma("omp section") { SECTION(4) } _Pragma("omp section") { SECTION(5) } \
+    }
+
+// Shared work: dealt out as `a` says, `b` chunks of `c` iterations; without a barrier if `d`.
+static void deal(int me, const struct op *code, int at) {
+    const struct op *o = &code[at];
+    int chunks = o->b, length = o->c;
+    switch (o->a * 2 + o->d) {
+        case STATIC * 2: FOR(schedule(static)) break;
+        case STATIC * 2 + 1: FOR(schedule(static) nowait) break;
+        case STATIC_CHUNK * 2: FOR(schedule(static, length)) break;
+        case STATIC_CHUNK * 2 + 1: FOR(schedule(static, length) nowait) break;
+        case DYNAMIC * 2: FOR(schedule(dynamic, length)) break;
+        case DYNAMIC * 2 + 1: FOR(schedule(dynamic, length) nowait) break;
+        case GUIDED * 2: FOR(schedule(guided)) break;
+        case GUIDED * 2 + 1: FOR(schedule(guided) nowait) break;
+        case SECTIONS * 2:
+#pragma omp sections
+            ALL_SECTIONS
+            break;
+        case SECTIONS * 2 + 1:
+#pragma omp sections nowait
+            ALL_SECTIONS
+            break;
+    }
+}
+
 // Runs operations up to the end of the block, whose number is returned.
 static int run(int me, const struct op *code, int at) {
     for (;; at++) {
@@ -107,7 +147,8 @@ static int run(int me, const struct op *code, int at) {
             case ACCESS: touch(o); break;
             case DID: did(me, at); break;
             case END: did(me, at); return at;
-            case INCLUDED: case GROUPED: case GIVE: case PIECE_DONE: case MASKED_DONE: return at;
+            case INCLUDED: case GROUPED: case GIVE: case PIECE_DONE: case MASKED_DONE: case CHUNK_DONE:
+                return at;
             case CREATE: spawn(o, make(me, at, 1), codes[o->b], 0); break;
             case INCLUDE:
                 spawn(o, me, code, at);
@@ -161,6 +202,23 @@ static int run(int me, const struct op *code, int at) {
                 { run(me, code, at + 1); }
                 at = o->end - 1;
                 break;
+            case DEAL:
+                deal(me, code, at);
+                at = o->end - 1;
+                break;
+            // With the codes from `a` on, `b` of them; without a group if `c`.
+            case TASKLOOP: {
+                int tasks = make(me, at, o->b), count = o->b, first = o->a;
+                if (o->c) {
+#pragma omp taskloop num_tasks(count) nogroup
+                    for (int i = 0; i < count; i++) run(tasks + i, codes[first + i], 0);
+                } else {
+#pragma omp taskloop num_tasks(count)
+                    for (int i = 0; i < count; i++) run(tasks + i, codes[first + i], 0);
+                }
+                break;
+            }
+            case LOOPED: did(me, at); break;
             case PASS:
                 if (!o->a) {
 #pragma omp barrier

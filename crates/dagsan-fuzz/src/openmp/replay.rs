@@ -4,13 +4,15 @@
 //! |---|---|
 //! | a region | a finish, in which each thread is a task |
 //! | a barrier | the end of the finish, and the next one, with new tasks for the threads |
-//! | `single` | a task of the finish: it might have been any thread |
+//! | `single`, a section, a chunk of an open schedule | a task of the finish: it might have been any thread |
+//! | a chunk of a static schedule | part of the thread that has it |
 //! | `task` | a future; what comes before it by `depend`, and what a `taskwait` waits for, is got |
-//! | `taskgroup` | a finish |
-//! | `critical`, locks, `mutexinoutset` | locks |
+//! | `taskgroup`, `taskloop` | a finish |
+//! | `critical`, locks, `mutexinoutset` | locks; a task that is created and waited for while one is held is under it |
 //! | undeferred tasks, and tasks of final tasks | none: they are part of the task that creates them |
 //!
-//! Children of a task are *siblings* only if that does not depend on who has got which piece: those of a `single` are by themselves.
+//! Children of a task depend on each other only if that does not depend on who has got which piece: those of a `single` are by themselves. A `taskwait` of
+//! the thread that has got it waits for them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,9 +21,9 @@ use dagsan_core::oracle::Oracle;
 use dagsan_core::order::Isolation;
 use dagsan_core::{AccessSet, Error, Event, LockId, LockMode, Run, Stream, TaskId, TaskKind};
 
-use super::code::{Op, codes};
+use super::code::{Op, codes, waits_for};
 use super::depend::{alone, comes_after};
-use super::tree::{Depend, Program};
+use super::tree::{Depend, Program, Share};
 
 /// The steps of a run: who, and the number of the operation that it has done. Who comes into being has the next number; the initial
 /// thread has 0.
@@ -101,6 +103,9 @@ struct Actor<'p> {
     /// Those that it depends on, until it begins; and what it has alone while it runs.
     after: Vec<TaskId>,
     alone: Vec<LockId>,
+    /// The locks that it holds, and those that it is under.
+    held: Vec<LockId>,
+    under: Vec<LockId>,
     seat: Option<Seat>,
 }
 
@@ -156,6 +161,8 @@ impl<'p> Replay<'p> {
             atomics: AccessSet::new(),
             after: after.to_vec(),
             alone: Vec::new(),
+            held: Vec::new(),
+            under: Vec::new(),
             seat,
         });
     }
@@ -180,11 +187,26 @@ impl<'p> Replay<'p> {
         let code = &self.codes[self.actors[actor].code];
         let what = &code[op as usize];
         self.actors[actor].next = op as usize + 1;
-        if let Op::Piece { .. } = what
+        if let Op::Piece { .. } | Op::Chunk { .. } = what
             && let Some(seat) = self.actors[actor].seat
             && !self.regions[seat.region].pieces.insert(op)
         {
             return Err(Impossible::new(number, op, "two threads have got the same piece"));
+        }
+        if let Op::Chunk { number: chunk, how: Share::StaticChunk(_), .. } = *what
+            && let Some(seat) = self.actors[actor].seat
+            && chunk % self.regions[seat.region].threads != seat.number
+        {
+            return Err(Impossible::new(number, op, "the chunk is another thread's"));
+        }
+        if let Op::Join = what
+            && let Some(missing) = self.not_done(actor)
+        {
+            return Err(Impossible::new(
+                number,
+                op,
+                format!("nobody has done operation {missing} of its region"),
+            ));
         }
         if let Op::Pass { .. } = what {
             return self.pass(actor, op, what);
@@ -218,9 +240,9 @@ impl<'p> Replay<'p> {
                     let mine = actor.seat.is_some_and(|seat| seat.number == *thread);
                     actor.next = if mine { actor.next + 1 } else { *end };
                 }
-                Op::MaskedDone => actor.next += 1,
+                Op::MaskedDone | Op::Deal { .. } | Op::Dealt(_) => actor.next += 1,
                 _ if actor.next == op as usize => return Ok(()),
-                Op::Piece { end, .. } => actor.next = *end,
+                Op::Piece { end, .. } | Op::Chunk { end, .. } => actor.next = *end,
                 _ => return Err(wrong(actor.next)),
             }
         }
@@ -246,6 +268,7 @@ impl<'p> Replay<'p> {
             }
             Op::Create { code, clauses } => {
                 let child = self.spawn(actor, TaskKind::Future)?;
+                let under = self.put_under(actor, child)?;
                 let context = self.innermost(actor);
                 let after = Self::before(context, &clauses.depend);
                 let names = alone(&clauses.depend);
@@ -253,8 +276,26 @@ impl<'p> Replay<'p> {
                 context.children.push((child, &clauses.depend));
                 self.add(*code, child, None, &after);
                 let alone = names.into_iter().map(|name| self.lock(Some(number), name)).collect();
-                self.actors.last_mut().expect("it was added").alone = alone;
+                let added = self.actors.last_mut().expect("it was added");
+                (added.alone, added.under) = (alone, under);
             }
+            Op::Taskloop { first, count, nogroup } => {
+                if !nogroup {
+                    self.emit(actor, Event::FinishBegin { task })?;
+                }
+                for code in *first..first + *count as usize {
+                    let child = self.spawn(actor, TaskKind::Future)?;
+                    // The group, if there is one, is sure to wait for it.
+                    let under = match nogroup {
+                        true => self.put_under(actor, child)?,
+                        false => self.holds(actor),
+                    };
+                    self.innermost(actor).children.push((child, &[]));
+                    self.add(code, child, None, &[]);
+                    self.actors.last_mut().expect("it was added").under = under;
+                }
+            }
+            Op::Looped { nogroup: true } => {}
             Op::Include { clauses, in_final } => {
                 let depend: &[Depend] = if *in_final { &[] } else { &clauses.depend };
                 let context = self.innermost(actor);
@@ -286,7 +327,9 @@ impl<'p> Replay<'p> {
                 }
             }
             Op::Group => self.emit(actor, Event::FinishBegin { task })?,
-            Op::Grouped | Op::Join => self.emit(actor, Event::FinishEnd { task })?,
+            Op::Grouped | Op::Join | Op::Looped { nogroup: false } => {
+                self.emit(actor, Event::FinishEnd { task })?;
+            }
             Op::Take(lock) => {
                 let lock = self.lock(None, lock.0);
                 self.take(actor, vec![lock])?;
@@ -311,7 +354,8 @@ impl<'p> Replay<'p> {
                     self.add(*code, child, Some(Seat { region, number, passed: 0 }), &[]);
                 }
             }
-            Op::Piece { .. } => {
+            Op::Chunk { how, .. } if !how.is_open() => {}
+            Op::Piece { .. } | Op::Chunk { .. } => {
                 if let Some(encountering) = self.team(actor) {
                     self.deliver(actor)?;
                     let piece = self.spawn(encountering, TaskKind::Async)?;
@@ -321,15 +365,21 @@ impl<'p> Replay<'p> {
                     actor.contexts.push(context);
                 }
             }
-            Op::PieceDone => {
+            Op::ChunkDone(how) if !how.is_open() => {}
+            Op::PieceDone | Op::ChunkDone(_) => {
                 if self.team(actor).is_some() {
                     self.emit(actor, Event::TaskEnd { task })?;
+                    let of_piece = self.actors[actor].contexts.pop();
+                    let left = of_piece.into_iter().flat_map(|of| of.children.into_iter().skip(of.waited));
+                    // Nobody else depends on them.
+                    let left: Vec<_> = left.map(|(child, _)| (child, &[][..])).collect();
+                    self.innermost(actor).children.extend(left);
                     let actor = &mut self.actors[actor];
-                    actor.contexts.pop();
                     actor.task = actor.before.pop().unwrap_or(actor.task);
                 }
             }
             Op::Pass { .. } | Op::Masked { .. } | Op::MaskedDone | Op::Access { .. } => {}
+            Op::Deal { .. } | Op::Dealt(_) => {}
         }
         Ok(())
     }
@@ -360,6 +410,39 @@ impl<'p> Replay<'p> {
         Ok(())
     }
 
+    /// A piece or chunk of the region that has just ended that no thread has done.
+    fn not_done(&self, encountering: usize) -> Option<usize> {
+        let region = self.regions.iter().rev().find(|region| region.encountering == encountering)?;
+        let code = &self.codes[self.actors[region.first].code];
+        let is_piece = |op: &Op| matches!(op, Op::Piece { .. } | Op::Chunk { .. });
+        (0..code.len()).find(|&number| is_piece(&code[number]) && !region.pieces.contains(&(number as u32)))
+    }
+
+    /// The locks that an actor holds or is under.
+    fn holds(&self, actor: usize) -> Vec<LockId> {
+        let actor = &self.actors[actor];
+        [&actor.held[..], &actor.under].concat()
+    }
+
+    /// A child that an actor has just created is under the locks that it holds until it has waited for it. Those locks.
+    fn put_under(&mut self, actor: usize, child: TaskId) -> Result<Vec<LockId>, Error> {
+        let (code, at) = (&self.codes[self.actors[actor].code], self.actors[actor].next - 1);
+        let Some(waits) = waits_for(code, at) else { return Ok(Vec::new()) };
+        let given: Vec<LockId> = code[at..waits]
+            .iter()
+            .filter_map(|op| match op {
+                Op::Give(lock) => self.locks.get(&(None, lock.0)).copied(),
+                _ => None,
+            })
+            .collect();
+        let mut under = self.holds(actor);
+        under.retain(|lock| !given.contains(lock));
+        for &lock in &under {
+            self.stream.event(Event::Under { task: child, lock })?;
+        }
+        Ok(under)
+    }
+
     /// The encountering task of the region, if more than one thread may get a piece of it.
     fn team(&self, actor: usize) -> Option<usize> {
         let region = &self.regions[self.actors[actor].seat?.region];
@@ -379,11 +462,13 @@ impl<'p> Replay<'p> {
     fn take(&mut self, actor: usize, locks: Vec<LockId>) -> Result<(), Error> {
         let task = self.actors[actor].task;
         let mode = LockMode::Exclusive;
+        self.actors[actor].held.extend_from_slice(&locks);
         locks.into_iter().try_for_each(|lock| self.emit(actor, Event::Lock { task, lock, mode }))
     }
 
     fn give(&mut self, actor: usize, locks: Vec<LockId>) -> Result<(), Error> {
         let task = self.actors[actor].task;
+        self.actors[actor].held.retain(|lock| !locks.contains(lock));
         locks.into_iter().rev().try_for_each(|lock| self.emit(actor, Event::Unlock { task, lock }))
     }
 

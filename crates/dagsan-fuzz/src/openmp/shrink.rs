@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use dagsan_core::Bytes;
 
 use super::tidy::tidy;
-use super::tree::{Clauses, Program, Stmt};
+use super::tree::{Clauses, Program, Share, Stmt};
 
 /// Every program that one edit makes of this one, the smallest first.
 pub fn smaller(program: &Program) -> Vec<Program> {
@@ -34,6 +34,10 @@ fn size(program: &Program) -> (usize, usize, u64, u64) {
             Stmt::Parallel(threads, _) => *threads as usize,
             Stmt::Masked(thread, _) => *thread as usize,
             Stmt::Single { nowait, .. } => usize::from(*nowait),
+            Stmt::Deal { how, nowait, .. } => {
+                how.iterations() as usize + usize::from(how.is_open()) + usize::from(*nowait)
+            }
+            Stmt::Taskloop { nogroup, .. } => usize::from(*nogroup),
             _ => 0,
         };
     });
@@ -100,6 +104,16 @@ fn plainer(stmt: &Stmt) -> Vec<Stmt> {
             vec![Stmt::Parallel(1, body.clone()), Stmt::Parallel(threads - 1, body.clone())]
         }
         Stmt::Masked(thread, body) if *thread > 0 => vec![Stmt::Masked(0, body.clone())],
+        Stmt::Deal { how, nowait, body } => {
+            let deal = |how, nowait| Stmt::Deal { how, nowait, body: body.clone() };
+            let shorter = match how {
+                Share::Dynamic(_) => Share::Dynamic(1),
+                Share::StaticChunk(_) => Share::StaticChunk(1),
+                how => *how,
+            };
+            vec![deal(*how, false), deal(shorter, *nowait), deal(Share::Static, *nowait)]
+        }
+        Stmt::Taskloop { nogroup: true, body } => vec![Stmt::Taskloop { nogroup: false, body: body.clone() }],
         Stmt::Single { nowait: true, body } => vec![Stmt::Single { nowait: false, body: body.clone() }],
         _ => Vec::new(),
     }

@@ -8,7 +8,7 @@ use super::code::{Op, codes};
 use super::replay::{Trace, replay};
 use super::shrink::smaller;
 use super::tidy::tidy;
-use super::tree::{Clauses, Depend, Lock, Program, Stmt, Use};
+use super::tree::{Clauses, Depend, Lock, Program, Share, Stmt, Use};
 use super::{generate, write_batch};
 
 /// A run: tasks run at once where they are created, and the first thread gets all pieces.
@@ -20,22 +20,35 @@ fn serial(program: &Program) -> Trace {
     }
     impl Run {
         /// Runs code of an actor from an operation to its end, or to the next barrier behind it.
-        fn run(&mut self, me: u32, code: usize, thread: u32, from: usize) -> Option<usize> {
+        fn run(&mut self, me: u32, code: usize, (thread, threads): (u32, u32), from: usize) -> Option<usize> {
             let mut at = from;
             while let Some(op) = self.codes[code].get(at).cloned() {
                 match op {
                     Op::Pass { .. } if at > from => return Some(at),
-                    Op::Access { .. } | Op::MaskedDone => {}
+                    Op::Access { .. } | Op::MaskedDone | Op::Deal { .. } | Op::Dealt(_) => {}
                     Op::Masked { thread: of, .. } if of == thread => {}
                     Op::Masked { end, .. } => at = end - 1,
                     Op::Piece { end, .. } if thread > 0 => at = end - 1,
+                    Op::Chunk { number, how: Share::StaticChunk(_), end } if number % threads != thread => {
+                        at = end - 1;
+                    }
+                    Op::Chunk { how, end, .. } if !matches!(how, Share::StaticChunk(_)) && thread > 0 => {
+                        at = end - 1;
+                    }
                     _ => self.trace.push((me, at as u32)),
                 }
                 match op {
                     Op::Create { code, .. } => {
                         let child = self.actors;
                         self.actors += 1;
-                        self.run(child, code, 0, 0);
+                        self.run(child, code, (0, 1), 0);
+                    }
+                    Op::Taskloop { first, count, .. } => {
+                        let child = self.actors;
+                        self.actors += count;
+                        for task in 0..count {
+                            self.run(child + task, first + task as usize, (0, 1), 0);
+                        }
                     }
                     Op::Fork { code, threads } => {
                         let first = self.actors;
@@ -43,7 +56,7 @@ fn serial(program: &Program) -> Trace {
                         let mut left: VecDeque<(u32, usize)> =
                             (0..threads).map(|thread| (thread, 0)).collect();
                         while let Some((thread, from)) = left.pop_front() {
-                            let next = self.run(first + thread, code, thread, from);
+                            let next = self.run(first + thread, code, (thread, threads), from);
                             left.extend(next.map(|next| (thread, next)));
                         }
                     }
@@ -55,7 +68,7 @@ fn serial(program: &Program) -> Trace {
         }
     }
     let mut run = Run { codes: codes(program), trace: Vec::new(), actors: 1 };
-    run.run(0, 0, 0, 0);
+    run.run(0, 0, (0, 1), 0);
     run.trace
 }
 
@@ -142,6 +155,59 @@ fn what_another_thread_might_do_is_parallel() {
 }
 
 #[test]
+fn chunks_are_parallel_if_any_thread_may_get_them() {
+    let deal = |how, nowait| {
+        let body = vec![Stmt::Chunk(vec![write()]), Stmt::Chunk(Vec::new()), Stmt::Chunk(vec![write()])];
+        Stmt::Deal { how, nowait, body }
+    };
+    for how in [Share::Dynamic(2), Share::Guided, Share::Sections] {
+        assert!(is_racy_in_region(vec![deal(how, false)]), "{how:?}");
+        assert!(!is_racy(vec![Stmt::Parallel(1, vec![deal(how, false)])]), "{how:?}");
+    }
+    // The first thread has both.
+    assert!(!is_racy_in_region(vec![deal(Share::StaticChunk(3), false)]));
+    let masked = || Stmt::Masked(0, vec![write()]);
+    assert!(!is_racy_in_region(vec![deal(Share::StaticChunk(1), true), masked()]));
+    assert!(is_racy(vec![Stmt::Parallel(3, vec![deal(Share::StaticChunk(1), true), masked()])]));
+    let one = Stmt::Deal { how: Share::Sections, nowait: true, body: vec![Stmt::Chunk(vec![write()])] };
+    assert!(is_racy_in_region(vec![one.clone(), masked()]));
+    assert!(!is_racy_in_region(vec![one, Stmt::Barrier, masked()]));
+}
+
+#[test]
+fn a_loop_of_tasks_is_a_group_unless_it_says_otherwise() {
+    let of =
+        |nogroup| Stmt::Taskloop { nogroup, body: vec![Stmt::Chunk(vec![write()]), Stmt::Chunk(Vec::new())] };
+    assert!(!is_racy(vec![of(false), write()]));
+    assert!(is_racy(vec![of(true), write()]));
+    assert!(!is_racy(vec![of(true), Stmt::Taskwait(Vec::new()), write()]));
+    let both = vec![Stmt::Chunk(vec![write()]), Stmt::Chunk(vec![write()])];
+    assert!(is_racy(vec![Stmt::Taskloop { nogroup: false, body: both }]));
+}
+
+#[test]
+fn a_task_that_is_waited_for_in_a_section_is_part_of_it() {
+    let section = |body| Stmt::Section(Lock(2), body);
+    let wait = || Stmt::Taskwait(Vec::new());
+    assert!(!is_racy_in_region(vec![section(vec![task(vec![write()]), wait()])]));
+    assert!(is_racy_in_region(vec![section(vec![task(vec![write()])]), wait()]));
+    assert!(is_racy_in_region(vec![section(vec![task(vec![write()]), task(vec![write()]), wait()])]));
+    assert!(is_racy_in_region(vec![task(vec![write()]), section(vec![wait()])]));
+    let nested = task(vec![task(vec![write()]), wait()]);
+    assert!(!is_racy_in_region(vec![section(vec![nested, wait()])]));
+    let outlives = task(vec![task(vec![write()])]);
+    assert!(is_racy_in_region(vec![section(vec![outlives, wait()])]));
+}
+
+#[test]
+fn regions_in_regions_are_joined_by_whoever_has_encountered_them() {
+    let inner = |body| Stmt::Parallel(2, vec![body]);
+    assert!(is_racy_in_region(vec![single(vec![inner(write())])]));
+    assert!(!is_racy_in_region(vec![single(vec![inner(Stmt::Masked(1, vec![write()])), write()])]));
+    assert!(is_racy(vec![task(vec![inner(single(vec![write()]))]), write()]));
+}
+
+#[test]
 fn a_run_that_cannot_be_is_refused() {
     let program = Program { body: vec![depend(Use::Out), depend(Use::In), Stmt::Taskwait(Vec::new())] };
     let right = serial(&program);
@@ -159,6 +225,14 @@ fn a_run_that_cannot_be_is_refused() {
     let program = Program { body: vec![Stmt::Parallel(2, vec![single(Vec::new())])] };
     let twice = [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1)];
     assert!(replay(&program, &twice).unwrap_err().to_string().contains("same piece"));
+    let none = [(0, 0), (0, 1), (1, 0), (1, 3), (2, 0), (2, 3), (0, 2), (0, 3)];
+    assert!(replay(&program, &none).unwrap_err().to_string().contains("nobody has done"));
+    let body = vec![Stmt::Chunk(Vec::new())];
+    let body = vec![Stmt::Deal { how: Share::StaticChunk(1), nowait: true, body }];
+    let program = Program { body: vec![Stmt::Parallel(2, body)] };
+    assert!(replay(&program, &serial(&program)).is_ok());
+    let other = [(0, 0), (0, 1), (1, 0), (2, 0), (2, 2)];
+    assert!(replay(&program, &other).unwrap_err().to_string().contains("another thread's"));
 }
 
 #[test]
@@ -189,6 +263,14 @@ fn random_programs_are_legal_and_can_be_run() {
         "omp single\n",
         "masked filter(1)",
         "omp barrier",
+        "schedule(static)",
+        "schedule(static, 2)",
+        "schedule(dynamic, 3)",
+        "schedule(guided) nowait",
+        "omp sections\n",
+        "omp section\n",
+        "taskloop num_tasks(2)",
+        " nogroup",
         "(in:",
         "(out:",
         "(inout:",

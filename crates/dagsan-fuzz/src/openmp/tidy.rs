@@ -6,12 +6,13 @@
 use dagsan_core::Bytes;
 
 use super::depend::alone;
-use super::tree::{Clauses, Lock, Program, Stmt, Use, for_each};
+use super::tree::{Clauses, Lock, Program, Share, Stmt, Use, for_each};
 
 /// The program, made legal.
 pub fn tidy(program: &Program) -> Program {
     let locks_below = takes_locks(&program.body);
-    let place = Place { code: Code::Initial, sections: None, locks_below, is_final: false, threads: 0 };
+    let place =
+        Place { code: Code::Initial, sections: None, locks_below, is_final: false, threads: 0, regions: 0 };
     Program { body: body(&program.body, place) }
 }
 
@@ -36,6 +37,8 @@ struct Place {
     is_final: bool,
     /// Of the region; none outside.
     threads: u32,
+    /// How many regions it is in.
+    regions: u32,
 }
 
 impl Place {
@@ -73,9 +76,11 @@ fn statement(stmt: &Stmt, place: Place) -> Vec<Stmt> {
             vec![Stmt::Section(*lock, inside(inner, Place { sections: Some(*lock), ..place }))]
         }
         Stmt::Section(_, inner) => inside(inner, place),
-        Stmt::Parallel(threads, inner) if place.code == Code::Initial && place.sections.is_none() => {
-            let locks_below = takes_locks(inner);
-            let place = Place { code: Code::Region, locks_below, threads: *threads, ..place };
+        Stmt::Parallel(threads, inner)
+            if place.code != Code::Region && place.regions < 2 && place.sections.is_none() =>
+        {
+            let (locks_below, regions) = (takes_locks(inner), place.regions + 1);
+            let place = Place { code: Code::Region, locks_below, threads: *threads, regions, ..place };
             vec![Stmt::Parallel(*threads, inside(inner, place))]
         }
         Stmt::Single { nowait, body } if place.code == Code::Region && place.sections.is_none() => {
@@ -85,6 +90,31 @@ fn statement(stmt: &Stmt, place: Place) -> Vec<Stmt> {
             let place = Place { code: Code::Task, ..place };
             vec![Stmt::Masked(thread % place.threads.max(1), inside(inner, place))]
         }
+        Stmt::Deal { how, nowait, body } if place.code == Code::Region && place.sections.is_none() => {
+            let mut chunks = chunks(body, Place { code: Code::Task, ..place });
+            if *how == Share::Sections {
+                // The interpreter has no more.
+                let rest = chunks.split_off(chunks.len().min(SECTIONS - 1));
+                let rest: Vec<Stmt> = rest.iter().filter_map(Stmt::body).flatten().cloned().collect();
+                chunks.extend((!rest.is_empty()).then_some(Stmt::Chunk(rest)));
+            }
+            vec![Stmt::Deal { how: *how, nowait: *nowait, body: chunks }]
+        }
+        Stmt::Taskloop { nogroup, body } if *nogroup || place.may_wait() => {
+            let sections = if place.is_final { place.sections } else { None };
+            let locks_below = takes_locks(body) || place.is_final && place.locks_below;
+            let included = place.is_final && place.code == Code::Initial;
+            let code = if included { Code::Initial } else { Code::Task };
+            // Outside of regions tasks run at once: they could wait for a lock of their creator's.
+            if place.threads == 0 && place.sections.is_some() {
+                return inside(body, place);
+            }
+            let body = chunks(body, Place { code, sections, locks_below, ..place });
+            vec![Stmt::Taskloop { nogroup: *nogroup, body }]
+        }
+        Stmt::Deal { body: inner, .. } | Stmt::Taskloop { body: inner, .. } | Stmt::Chunk(inner) => {
+            inside(inner, place)
+        }
         Stmt::Barrier if place.code == Code::Region && place.sections.is_none() => vec![Stmt::Barrier],
         Stmt::Barrier => Vec::new(),
         Stmt::Parallel(_, inner) | Stmt::Single { body: inner, .. } | Stmt::Masked(_, inner) => {
@@ -93,12 +123,26 @@ fn statement(stmt: &Stmt, place: Place) -> Vec<Stmt> {
     }
 }
 
+/// How many sections there are at most.
+const SECTIONS: usize = 6;
+
+/// What is shared, in chunks.
+fn chunks(stmts: &[Stmt], place: Place) -> Vec<Stmt> {
+    let chunk = |stmt: &Stmt| match stmt {
+        Stmt::Chunk(inner) => Stmt::Chunk(body(inner, place)),
+        other => Stmt::Chunk(statement(other, place)),
+    };
+    stmts.iter().map(chunk).collect()
+}
+
 fn task(clauses: &Clauses, inner: &[Stmt], place: Place) -> Stmt {
     let mut clauses = clauses.clone();
     // Outside of regions tasks run at once: where the creator holds a lock, a task could wait for it.
     clauses.undeferred |= place.threads == 0 && place.sections.is_some();
     // clang 19 crashes on a taskgroup in an untied task.
-    for_each(inner, &mut |stmt| clauses.untied &= !matches!(stmt, Stmt::Taskgroup(_)));
+    for_each(inner, &mut |stmt| {
+        clauses.untied &= !matches!(stmt, Stmt::Taskgroup(_) | Stmt::Taskloop { nogroup: false, .. });
+    });
     let included = clauses.undeferred || place.is_final;
     if included {
         // It waits for what it depends on, and is part of the section.
@@ -125,6 +169,9 @@ fn takes_locks(stmts: &[Stmt]) -> bool {
         if let Stmt::Task(clauses, inner) = stmt {
             takes |= !alone(&clauses.depend).is_empty();
             for_each(inner, &mut |stmt| takes |= matches!(stmt, Stmt::Section(..)));
+        }
+        if let Stmt::Taskloop { body, .. } = stmt {
+            for_each(body, &mut |stmt| takes |= matches!(stmt, Stmt::Section(..)));
         }
     });
     takes

@@ -1,4 +1,4 @@
-//! OpenMP programs as trees. There are no values, branches or loops in them.
+//! OpenMP programs as trees. There are no values and branches in them; loops are lists of what their chunks do.
 
 use dagsan_core::{AccessKind, Bytes, SiteId};
 
@@ -31,7 +31,7 @@ pub enum Stmt {
     Taskgroup(Vec<Stmt>),
     /// A section of a lock.
     Section(Lock, Vec<Stmt>),
-    /// `parallel`, with so many threads, all of which do this. In no task and in no other region.
+    /// `parallel`, with so many threads, all of which do this. In no more than one other region.
     Parallel(u32, Vec<Stmt>),
     /// `single`, directly in a region.
     Single {
@@ -42,8 +42,56 @@ pub enum Stmt {
     },
     /// `masked`: the thread of that number does it. Directly in a region.
     Masked(u32, Vec<Stmt>),
+    /// Work that the threads of a region share: each of the [`Stmt::Chunk`]s in it is done by one of them. Directly in a region.
+    Deal {
+        /// How it is dealt out.
+        how: Share,
+        /// Without the barrier at its end?
+        nowait: bool,
+        /// The chunks.
+        body: Vec<Stmt>,
+    },
+    /// `taskloop`: each of the [`Stmt::Chunk`]s in it is a task.
+    Taskloop {
+        /// Without the group around it?
+        nogroup: bool,
+        /// The chunks.
+        body: Vec<Stmt>,
+    },
+    /// A part of shared work, or of a loop of tasks.
+    Chunk(Vec<Stmt>),
     /// `barrier`, directly in a region.
     Barrier,
+}
+
+/// How work is dealt out to threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Share {
+    /// `schedule(static)`: a chunk is an iteration, each thread has some that follow each other.
+    Static,
+    /// `schedule(static, n)`: a chunk is so many iterations, and the threads have them in turn.
+    StaticChunk(u32),
+    /// `schedule(dynamic, n)`: any thread may get it.
+    Dynamic(u32),
+    /// `schedule(guided)`: a chunk is an iteration.
+    Guided,
+    /// `sections`.
+    Sections,
+}
+
+impl Share {
+    /// May any thread get any chunk?
+    pub fn is_open(self) -> bool {
+        matches!(self, Share::Dynamic(_) | Share::Guided | Share::Sections)
+    }
+
+    /// How many iterations a chunk has.
+    pub fn iterations(self) -> u32 {
+        match self {
+            Share::StaticChunk(iterations) | Share::Dynamic(iterations) => iterations,
+            Share::Static | Share::Guided | Share::Sections => 1,
+        }
+    }
 }
 
 /// A lock, by a number: who holds one takes only those with higher numbers.
@@ -113,6 +161,7 @@ impl Stmt {
         match self {
             Stmt::Task(_, body) | Stmt::Taskgroup(body) | Stmt::Section(_, body) => Some(body),
             Stmt::Parallel(_, body) | Stmt::Single { body, .. } | Stmt::Masked(_, body) => Some(body),
+            Stmt::Deal { body, .. } | Stmt::Taskloop { body, .. } | Stmt::Chunk(body) => Some(body),
             Stmt::Access { .. } | Stmt::Taskwait(_) | Stmt::Barrier => None,
         }
     }
@@ -122,6 +171,7 @@ impl Stmt {
         match self {
             Stmt::Task(_, body) | Stmt::Taskgroup(body) | Stmt::Section(_, body) => Some(body),
             Stmt::Parallel(_, body) | Stmt::Single { body, .. } | Stmt::Masked(_, body) => Some(body),
+            Stmt::Deal { body, .. } | Stmt::Taskloop { body, .. } | Stmt::Chunk(body) => Some(body),
             Stmt::Access { .. } | Stmt::Taskwait(_) | Stmt::Barrier => None,
         }
     }
@@ -148,7 +198,13 @@ impl Program {
     /// How many tasks it creates.
     pub fn tasks(&self) -> usize {
         let mut count = 0;
-        self.for_each(|stmt| count += usize::from(matches!(stmt, Stmt::Task(..))));
+        self.for_each(|stmt| {
+            count += match stmt {
+                Stmt::Task(..) => 1,
+                Stmt::Taskloop { body, .. } => body.len(),
+                _ => 0,
+            };
+        });
         count
     }
 

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use dagsan_core::{AccessKind, Bytes};
 
 use super::code::{Op, codes};
-use super::tree::{Clauses, Depend, Lock, Program, Use};
+use super::tree::{Clauses, Depend, Lock, Program, Share, Use};
 use crate::program;
 use crate::rust::{Layout, Region};
 
@@ -91,7 +91,28 @@ fn numbers<'o>(op: &'o Op, at: usize, ops: &[Op], layout: &Layout) -> (u32, [u64
         Op::PieceDone => (13, [0; 4], 0, none),
         Op::Masked { thread, end } => (14, [u64::from(*thread), 0, 0, 0], *end, none),
         Op::MaskedDone => (15, [0; 4], 0, none),
+        Op::Deal { how, nowait, chunks, end } => {
+            (17, [kind(*how), (*chunks).into(), how.iterations().into(), u64::from(*nowait)], *end, none)
+        }
+        Op::Chunk { end, .. } => (18, [0; 4], *end, none),
+        Op::ChunkDone(_) => (19, [0; 4], 0, none),
+        Op::Dealt(_) => (20, [0; 4], 0, none),
+        Op::Taskloop { first, count, nogroup } => {
+            (21, [*first as u64, (*count).into(), u64::from(*nogroup), 0], 0, none)
+        }
+        Op::Looped { .. } => (22, [0; 4], 0, none),
         Op::Pass { of_piece } => (16, [u64::from(*of_piece), 0, 0, 0], 0, none),
+    }
+}
+
+/// How work is dealt out, as `interpret.c` has it.
+fn kind(how: Share) -> u64 {
+    match how {
+        Share::Static => 0,
+        Share::StaticChunk(_) => 1,
+        Share::Dynamic(_) => 2,
+        Share::Guided => 3,
+        Share::Sections => 4,
     }
 }
 
@@ -267,6 +288,50 @@ impl Writer<'_> {
                 self.open("{");
             }
             Op::MaskedDone => self.close("}"),
+            Op::Deal { how, nowait, chunks, .. } => {
+                let nowait = if *nowait { " nowait" } else { "" };
+                if *how == Share::Sections {
+                    self.line(&format!("#pragma omp sections{nowait}"));
+                    return self.open("{");
+                }
+                let schedule = match how {
+                    Share::StaticChunk(length) => format!("static, {length}"),
+                    Share::Dynamic(length) => format!("dynamic, {length}"),
+                    Share::Guided => "guided".to_owned(),
+                    Share::Static | Share::Sections => "static".to_owned(),
+                };
+                self.line(&format!("#pragma omp for schedule({schedule}){nowait}"));
+                let iterations = chunks * how.iterations();
+                self.open(&format!("for (int i = 0; i < {iterations}; i++) switch (i) {{"));
+            }
+            Op::Chunk { number, how, .. } => {
+                match how {
+                    Share::Sections => self.line("#pragma omp section"),
+                    how => self.line(&format!("case {}:", number * how.iterations())),
+                }
+                self.open("{");
+                self.line(&did);
+            }
+            Op::ChunkDone(how) => {
+                self.line(&did);
+                self.close(if *how == Share::Sections { "}" } else { "} break;" });
+            }
+            Op::Dealt(_) => self.close("}"),
+            Op::Taskloop { first, count, nogroup } => {
+                self.open("{");
+                self.line(&format!("int tasks = make(me, {number}, {count});"));
+                let nogroup = if *nogroup { " nogroup" } else { "" };
+                self.line(&format!("#pragma omp taskloop num_tasks({count}){nogroup}"));
+                self.open(&format!("for (int i = 0; i < {count}; i++) switch (i) {{"));
+                for task in 0..*count {
+                    let code = first + task as usize;
+                    self.line(&format!("case {task}: p{}_{code}(tasks + i); break;", self.number));
+                    self.later.push(code);
+                }
+                self.close("}");
+                self.close("}");
+            }
+            Op::Looped { .. } => self.line(&did),
             Op::Pass { of_piece } => {
                 if !of_piece {
                     self.line("#pragma omp barrier");

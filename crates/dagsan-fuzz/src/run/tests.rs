@@ -38,6 +38,7 @@ impl Consumer for Trace {
             Ewait { joined, .. } => format!("ewait {}", joined.0),
             Lock { lock, mode, .. } => format!("lock {} {mode:?}", lock.0),
             Unlock { lock, .. } => format!("unlock {}", lock.0),
+            Under { lock, .. } => format!("under {}", lock.0),
             SetLockMode { lock, mode, .. } => format!("mode {} {mode:?}", lock.0),
             Release { sync, keep, .. } => format!("release {} {keep}", sync.0),
             Acquire { sync, .. } => format!("acquire {}", sync.0),

@@ -75,9 +75,8 @@ impl Session {
             word.writer = Some(taken);
             word.reader = word.reader.filter(|&reader| reader != taken);
         }
-        let shared = word.reader == Some(taken) || counted && word.writer != Some(taken);
-        let mode = if shared { LockMode::Shared } else { LockMode::Exclusive };
-        locks.take(Held { task, address, lock, taken, counted, fenced: false });
+        let mode = word.mode(taken, counted);
+        locks.take(Held { task, address, lock, taken, counted, section: 0, fenced: false });
         Event::Lock { task, lock, mode }
     }
 
@@ -182,4 +181,60 @@ impl Session {
             self.event(Event::Unlock { task, lock });
         }
     }
+
+    /// The locks that the running task holds, as it does now.
+    pub fn held_now(&mut self) -> Vec<HeldNow> {
+        if self.sync.locks.is_idle() {
+            return Vec::new();
+        }
+        let task = self.told();
+        self.sync.locks.all_held_by(task).into_iter().map(HeldNow).collect()
+    }
+
+    /// The running task holds no lock any more: another one, which goes on in its place, is about to hold them.
+    pub fn hand_over(&mut self) -> Vec<HeldNow> {
+        let all = self.held_now();
+        for &HeldNow(held) in &all {
+            self.sync.locks.hand_over(held);
+            self.event(Event::Unlock { task: held.task, lock: held.lock });
+        }
+        all
+    }
+
+    /// The running task goes on to hold what another has handed over.
+    pub fn take_over(&mut self, all: Vec<HeldNow>) {
+        for HeldNow(held) in all {
+            let task = self.told();
+            let word = self.sync.words.get_mut(held.address);
+            let mode = word.map_or(LockMode::Exclusive, |word| word.mode(held.taken, held.counted));
+            self.sync.locks.take_over(Held { task, ..held });
+            self.event(Event::Lock { task, lock: held.lock, mode });
+        }
+    }
+
+    /// `child`, which has done nothing yet, and its shadow, are under those of these locks that have been held since. The running task, or its
+    /// shadow, is the parent of either.
+    pub fn put_under(&mut self, children: impl Iterator<Item = TaskId>, all: &[HeldNow]) {
+        let still: Vec<LockId> = {
+            let locks = &self.sync.locks;
+            all.iter()
+                .filter(|HeldNow(held)| locks.is_held_since(held))
+                .map(|HeldNow(held)| held.lock)
+                .collect()
+        };
+        for task in children {
+            for &lock in &still {
+                self.event_of_other(Event::Under { task, lock });
+            }
+        }
+    }
+
+    /// Has one of these been held since?
+    pub fn is_held_since(&self, all: &[HeldNow]) -> bool {
+        all.iter().any(|HeldNow(held)| self.sync.locks.is_held_since(held))
+    }
 }
+
+/// How a task held a lock at some time.
+#[derive(Debug, Clone, Copy)]
+pub struct HeldNow(Held);

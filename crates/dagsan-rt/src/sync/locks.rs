@@ -55,6 +55,8 @@ pub(super) struct Held {
     pub(super) taken: u64,
     /// May it have been counted up? Then it was looked at before.
     pub(super) counted: bool,
+    /// Which of all takings of locks it was.
+    pub(super) section: u64,
     /// Was there a release fence since? Then any store of the task releases what it did before the fence.
     pub(super) fenced: bool,
 }
@@ -117,6 +119,10 @@ pub(super) struct LockWords {
     /// By address, and by task: readers may be several.
     held: BTreeMap<(usize, TaskId), Held>,
     next: LockId,
+    /// How often locks were taken.
+    taken: u64,
+    /// Words that nobody holds, until a task takes them over.
+    handed: Vec<usize>,
     /// Locks that are not held any more by tasks that do not run now: to be told when they do.
     pub(super) lost: Vec<(TaskId, LockId)>,
 }
@@ -124,7 +130,7 @@ pub(super) struct LockWords {
 impl LockWords {
     /// Numbers locks from `next` on.
     pub(super) fn new(next: LockId) -> LockWords {
-        LockWords { held: BTreeMap::new(), next, lost: Vec::new() }
+        LockWords { held: BTreeMap::new(), next, taken: 0, handed: Vec::new(), lost: Vec::new() }
     }
 
     pub(super) fn new_lock(&mut self) -> LockId {
@@ -147,7 +153,32 @@ impl LockWords {
 
     /// A task takes a word that nobody holds, or readers, of whom it is one.
     pub(super) fn take(&mut self, held: Held) {
+        self.taken += 1;
+        self.held.insert((held.address, held.task), Held { section: self.taken, ..held });
+    }
+
+    /// The task that holds a word so is about to end, and another is to hold it in its place.
+    pub(super) fn hand_over(&mut self, held: Held) {
+        self.give_back(held.task, held.address);
+        self.handed.push(held.address);
+    }
+
+    /// Is it to be held by somebody?
+    pub(super) fn is_handed(&self, address: usize) -> bool {
+        self.handed.contains(&address)
+    }
+
+    /// A task goes on to hold a word that another has handed over.
+    pub(super) fn take_over(&mut self, held: Held) {
+        if let Some(at) = self.handed.iter().position(|&address| address == held.address) {
+            self.handed.swap_remove(at);
+        }
         self.held.insert((held.address, held.task), held);
+    }
+
+    /// Is the section still going on in which a word was held so?
+    pub(super) fn is_held_since(&self, held: &Held) -> bool {
+        self.holders(held.address).any(|now| now.section == held.section)
     }
 
     /// The word at an address, if `task` holds it.
@@ -202,7 +233,7 @@ mod tests {
     use super::*;
 
     fn held(taken: u64, counted: bool) -> Held {
-        Held { task: TaskId(1), address: 64, lock: LockId(1), taken, counted, fenced: false }
+        Held { task: TaskId(1), address: 64, lock: LockId(1), taken, counted, section: 1, fenced: false }
     }
 
     fn after(taken: u64, change: Change, new: u64) -> GivenBack {
@@ -243,6 +274,7 @@ mod tests {
         let mut locks = LockWords::new(LockId(1));
         let held = Held { lock: locks.new_lock(), ..held(1, false) };
         locks.take(held);
+        assert!(locks.is_held_since(&held) && !locks.is_held_since(&Held { section: 2, ..held }));
         let other = locks.new_lock();
         locks.take(Held { task: TaskId(2), address: 128, lock: other, ..held });
         assert!(locks.held_by(TaskId(1), 64).is_some() && locks.held_by(TaskId(2), 64).is_none());

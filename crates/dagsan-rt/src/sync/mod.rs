@@ -26,7 +26,7 @@
 
 mod fences;
 mod futex;
-mod holding;
+pub mod holding;
 mod lately;
 mod library;
 mod locks;
@@ -239,7 +239,7 @@ impl Sync {
     pub fn forget(&mut self) {
         let locks = &self.locks;
         says_something();
-        self.words.quiesce(|address| locks.is_held(address));
+        self.words.quiesce(|address| locks.is_held(address) || locks.is_handed(address));
         self.fences.quiesce();
         self.watch.clear();
         self.futexes.clear();

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use dagsan_core::{LockId, SyncId, TaskId};
+use dagsan_core::{LockId, LockMode, SyncId, TaskId};
 use rustc_hash::FxHashMap;
 
 /// What is known about a word.
@@ -43,6 +43,12 @@ pub(super) enum Releasers {
 }
 
 impl Word {
+    /// How somebody holds it who has made this of it, and may have counted.
+    pub(super) fn mode(&self, taken: u64, counted: bool) -> LockMode {
+        let shared = self.reader == Some(taken) || counted && self.writer != Some(taken);
+        if shared { LockMode::Shared } else { LockMode::Exclusive }
+    }
+
     /// Has nobody released it?
     pub(super) fn is_quiet(&self) -> bool {
         self.released.is_none() && self.fences.is_empty()

@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use dagsan_findings::{End, FINDINGS_FILE, Findings};
+
 use crate::support::{Directory, dagsan, program, run};
 
 const RACE: &str = "int count;\nint main(void) {\n#pragma omp parallel\n    count++;\n    return 0;\n}\n";
@@ -116,6 +118,52 @@ fn a_construct_that_is_not_there_is_named_with_its_line() {
     assert!(ran.stderr.contains("`cancel") && ran.stderr.contains("refused.c:4"), "{}", ran.stderr);
     let off = run(program(&executable, "2").current_dir(&directory.0));
     assert_eq!(off.code, 0, "{}", off.stderr);
+}
+
+#[test]
+fn what_was_found_before_a_fault_is_told_and_the_program_dies_by_it() {
+    const BEGIN: &str = "int count, zero, *nowhere;\nint deep(volatile int *p) { volatile int a[999]; a[*p] = *p; return deep(a + 1) + a[2]; }\nint main(void) {\n#pragma omp parallel\n    ";
+    let directory = Directory::new("fault");
+    for (name, code, rest) in [
+        ("segv", 139, "count++;\n    *nowhere = 1;\n}\n"),
+        ("segv-in-region", 139, "{ count++; if (count > 1) *nowhere = 1; }\n}\n"),
+        ("fpe", 136, "count++;\n    return count / zero;\n}\n"),
+        ("overflow", 139, "count++;\n    return deep(&zero);\n}\n"),
+        ("overflow-in-region", 139, "{ count++; if (count > 1) deep(&zero); }\n}\n"),
+    ] {
+        let source = directory.write(&format!("{name}.c"), &format!("{BEGIN}{rest}"));
+        let executable = directory.0.join(name);
+        let built = run(dagsan(&["cc", "-w", "-fopenmp", "-o"]).arg(&executable).arg(&source));
+        assert_eq!(built.code, 0, "{}", built.stderr);
+        let file = directory.0.join(format!("{name}.json"));
+        let ran = run(program(&executable, "3").env(FINDINGS_FILE, &file));
+        let found = Findings::read(&file).unwrap();
+        assert_eq!(
+            (ran.code, found.end, found.races.len()),
+            (code, End::Aborted, 1),
+            "{name}: {}",
+            ran.stderr
+        );
+    }
+    // A handler of the program's is the one that is called.
+    let source = directory.write(
+        "own.c",
+        "#include <signal.h>\n#include <stdlib.h>\nvoid own(int s) { _Exit(7); }\nint main(void) { signal(SIGSEGV, own); return *(volatile int *)0; }\n",
+    );
+    let executable = directory.0.join("own");
+    let built = run(dagsan(&["cc", "-w", "-fopenmp", "-o"]).arg(&executable).arg(&source));
+    assert_eq!((built.code, run(&mut program(&executable, "2")).code), (0, 7), "{}", built.stderr);
+}
+
+#[test]
+fn a_task_that_spins_for_a_later_one_is_told_of() {
+    let text = "int flag;\nint main(void) {\n    int seen = 0;\n#pragma omp parallel\n#pragma omp single\n    {\n#pragma omp task shared(seen)\n        for (long i = 0; i < 20000000 && !seen; i++) {\n#pragma omp atomic read\n            seen = flag;\n        }\n#pragma omp task\n        {\n#pragma omp atomic write\n            flag = 1;\n        }\n    }\n    return 0;\n}\n";
+    let directory = Directory::new("spins");
+    let (source, executable) = (directory.write("spins.c", text), directory.0.join("spins"));
+    let built = run(dagsan(&["cc", "-fopenmp", "-o"]).arg(&executable).arg(&source));
+    assert_eq!(built.code, 0, "{}", built.stderr);
+    let ran = run(program(&executable, "4").current_dir(&directory.0));
+    assert!(ran.code == 0 && ran.stderr.contains("seems to spin"), "{}: {}", ran.code, ran.stderr);
 }
 
 #[test]

@@ -1,0 +1,27 @@
+// expect: race-free
+// A chunk starts a thread, which uses a block of the chunk's.
+#include <pthread.h>
+#include <stdlib.h>
+
+int sum;
+
+void *work(void *argument) {
+    int *number = argument;
+    *number += 1;
+    return argument;
+}
+
+int main(void) {
+#pragma omp parallel for schedule(dynamic)
+    for (int i = 0; i < 8; i++) {
+        int *number = malloc(sizeof *number);
+        *number = i;
+        pthread_t thread;
+        pthread_create(&thread, NULL, work, number);
+        pthread_join(thread, NULL);
+#pragma omp atomic
+        sum += *number;
+        free(number);
+    }
+    return sum != 36;
+}

@@ -300,15 +300,14 @@ fn new_fiber() -> Result<NonNull<Fiber>, Refused> {
 /// Runs on the fiber, once per task.
 fn run_task(fiber: &Fiber) {
     let task = &fiber.task;
-    let (entry, data) = (task.entry.get(), task.data.get());
-    let finish = task.finish.get();
+    let (entry, data, finish) = (task.entry.get(), task.data.get(), task.finish.get());
     // SAFETY: `start` was given the two together, and its caller guarantees that they fit. The finish is that in which
     // the task was started, and is open.
     let outcome = caught(|| unsafe { entry(data, finish) });
     task.panicked.set(outcome.is_err());
     let spawner = task.spawner.get();
-    // While it is the task's doing: an ended one can do nothing more, not even allocate.
     if let Err(payload) = outcome {
+        // Before it ends: an ended task can do nothing more, not even allocate.
         leave_panic(finish, spawner, payload);
     }
     if let Some(promise) = task.ends.take() {

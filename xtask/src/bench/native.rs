@@ -4,9 +4,8 @@
 //! time and the least peak of memory count. The time is that of the tasks alone, as the kernel measures it: making the
 //! input and checking the result are left out, and so are the start of the program and the writing of findings.
 //!
-//! What counts is each tool as its user would run it: on all cores that it can use. The executor of dagsan-task is serial, in all three
-//! builds. Where the plain program and ThreadSanitizer are not, a second table has all three on one core, which is kind to
-//! ThreadSanitizer: it then has no other thread to compare with.
+//! What counts is each tool as its user would run it: on all cores that it can use, which DagSan does not. A second table has all three on one core,
+//! which is kind to ThreadSanitizer: it then has no other thread to compare with.
 
 mod builds;
 mod cores;
@@ -68,7 +67,7 @@ const NATIVE: Suite = Suite {
         marks: ["<!-- measured: by cargo xtask bench native --write -->\n", "<!-- end -->\n"],
     },
     // The executor of dagsan-task is serial: more cores are no use to the plain program and to ThreadSanitizer.
-    tables: &[Cores::All],
+    tables: &[Cores::All, Cores::One],
     aims: &[
         Aim { of: Of::Kernel("fib"), measure: Measure::NsPerTask, most: 150.0 },
         Aim { of: Of::Kernel("jacobi"), measure: Measure::Slowdown, most: 5.0 },

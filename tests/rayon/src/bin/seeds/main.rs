@@ -35,13 +35,14 @@ mod scopes;
 mod scratch;
 mod shared;
 mod splits;
+mod tiny;
 mod waits;
 mod workers;
 
 /// A name, and what it runs.
 type Seed = (&'static str, fn());
 
-const SEEDS: [&[Seed]; 14] = [
+const SEEDS: [&[Seed]; 15] = [
     aliases::SEEDS,
     blocks::SEEDS,
     caches::SEEDS,
@@ -54,6 +55,7 @@ const SEEDS: [&[Seed]; 14] = [
     scopes::SEEDS,
     scratch::SEEDS,
     splits::SEEDS,
+    tiny::SEEDS,
     waits::SEEDS,
     workers::SEEDS,
 ];

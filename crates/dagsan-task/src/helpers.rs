@@ -5,9 +5,11 @@
 //! it has workers, however many of its threads open scopes; and a thread waits for no helper.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+#[cfg(not(dagsan))]
 use std::thread;
 
 use crate::crew::Crew;
+#[cfg(not(dagsan))]
 use crate::parallel;
 
 /// Those who have nothing to do, and what there is to do.
@@ -29,9 +31,7 @@ fn roster() -> MutexGuard<'static, Roster> {
 pub(crate) fn take(wanted: usize) -> usize {
     let mut roster = roster();
     while roster.free < wanted && roster.started < wanted {
-        let name = format!("dagsan-helper-{}", roster.started + 1);
-        // The system may refuse more threads. Then there are fewer.
-        if thread::Builder::new().name(name).spawn(help).is_err() {
+        if !start(format!("dagsan-helper-{}", roster.started + 1)) {
             break;
         }
         roster.started += 1;
@@ -40,6 +40,19 @@ pub(crate) fn take(wanted: usize) -> usize {
     let taken = wanted.min(roster.free);
     roster.free -= taken;
     taken
+}
+
+/// Starts a helper. The system may refuse more threads: then there are fewer.
+#[cfg(not(dagsan))]
+fn start(name: String) -> bool {
+    thread::Builder::new().name(name).spawn(help).is_ok()
+}
+
+/// Checked programs have none. What the standard library has for threads would be compiled here, without hooks, and the program's own threads
+/// would use it: rustc takes such code from whichever crate has it.
+#[cfg(dagsan)]
+fn start(_: String) -> bool {
+    false
 }
 
 /// Sends helpers that were taken to a crew.
@@ -52,6 +65,7 @@ pub(crate) fn call(crew: &Arc<Crew>, helpers: usize) {
 }
 
 /// The life of a helper.
+#[cfg(not(dagsan))]
 fn help() {
     let mut roster = roster();
     loop {

@@ -9,7 +9,6 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use crate::crew::Crew;
-#[cfg(not(dagsan))]
 use crate::parallel;
 
 /// Those who have nothing to do, and what there is to do.
@@ -65,7 +64,7 @@ pub(crate) fn call(crew: &Arc<Crew>, helpers: usize) {
 }
 
 /// The life of a helper.
-#[cfg(not(dagsan))]
+#[cfg_attr(dagsan, allow(dead_code))]
 fn help() {
     let mut roster = roster();
     loop {

@@ -210,7 +210,6 @@ unsafe fn discard(job: NonNull<Job>, refused: &Refused) {
 }
 
 /// A helper works for a crew, until its scope has ended.
-#[cfg(not(dagsan))]
 pub(crate) fn serve(crew: Arc<Crew>) {
     let Some(seat) = crew.enter() else { return };
     let post = Post { crew, seat };

@@ -45,11 +45,15 @@ pub struct Files {
     vendored: RefCell<HashMap<PathBuf, bool>>,
 }
 
+/// Linux has no longer paths. A damaged one has as many ancestors as it likes, each of which would be asked for every file.
+const LONGEST_PATH: usize = 4096;
+
 impl Files {
     /// For a process that was started in some directory of the workspace, or whose executable is in one.
     pub fn new(current: &Path, process: &findings::Process) -> Files {
         let starts = [current, &process.directory, &process.executable];
-        let roots = starts.into_iter().flat_map(Path::ancestors).map(Path::to_owned).collect();
+        let possible = starts.into_iter().filter(|path| path.as_os_str().len() < LONGEST_PATH);
+        let roots = possible.flat_map(Path::ancestors).map(Path::to_owned).collect();
         Files { current: current.to_owned(), roots, vendored: RefCell::default() }
     }
 
@@ -58,6 +62,7 @@ impl Files {
         let path = Path::new(file);
         let found = match path.is_absolute() {
             true => Some(path.to_owned()),
+            false if file.len() >= LONGEST_PATH => None,
             false => self.roots.iter().map(|root| root.join(path)).find(|path| path.is_file()),
         };
         let shown = found.as_deref().unwrap_or(path);

@@ -154,3 +154,14 @@ proptest! {
 fn undamaged_findings_are_shown() {
     show(&serde_json::from_value(base()).unwrap());
 }
+
+/// A path of half a million directories took half a minute: each of them was asked for each file.
+#[test]
+fn paths_that_no_system_has_are_not_looked_into() {
+    let mut process = serde_json::from_value::<Findings>(base()).unwrap().process;
+    let here = Files::new(Path::new("/nowhere"), &process).roots.len();
+    process.directory = PathBuf::from("/a".repeat(10_000));
+    let files = Files::new(Path::new("/nowhere"), &process);
+    assert!(files.roots.len() <= here, "{}", files.roots.len());
+    assert_eq!(files.find(&"a/".repeat(10_000)).1, None);
+}

@@ -42,18 +42,20 @@ impl Picture {
             self.nodes[ends[side] as usize].access(race, access);
         }
         let Some(up) = &around.up else { return };
-        let mut last: Option<u32> = None;
         for (side, way) in up.iter().enumerate() {
-            for (number, step) in way.iter().enumerate() {
-                // Both ways end in one strand.
-                let next = match last {
-                    Some(last) if number + 1 == way.len() => last,
-                    _ => self.strand(report, step.task.0),
-                };
+            for step in way.iter().rev().skip(1).rev() {
+                let next = self.strand(report, step.task.0);
                 self.order(ends[side], next, step.kind);
                 ends[side] = next;
             }
-            last = last.or(way.last().map(|_| ends[side]));
+        }
+        // Both ways end in one strand, which comes after all others.
+        let Some(last) = up.iter().find_map(|way| way.last()) else { return };
+        let last = self.strand(report, last.task.0);
+        for (side, way) in up.iter().enumerate() {
+            if let Some(step) = way.last() {
+                self.order(ends[side], last, step.kind);
+            }
         }
     }
 
@@ -123,5 +125,19 @@ mod tests {
             "{text}"
         );
         assert!(svg(&picture).unwrap().contains("writes a[1]"));
+    }
+
+    /// The common end had a smaller number than strands before it, and the picture a row less than none.
+    #[test]
+    fn edges_go_from_lower_to_higher_numbers() {
+        let mut report = fixture::missing_get();
+        let way = |steps: u32| (0..steps).map(|_| step(EdgeKind::Continue, 0)).collect::<Vec<_>>();
+        for up in [[1, 3], [3, 1], [0, 2], [2, 0], [2, 2], [0, 0]] {
+            report.races[0].around =
+                Some(Neighbourhood { start: TaskId(0), down: [way(1), way(2)], up: Some(up.map(way)) });
+            let picture = Picture::around(&report).unwrap();
+            assert!(picture.edges.iter().all(|edge| edge.from < edge.to), "{up:?}: {:?}", picture.edges);
+            assert!(svg(&picture).is_ok());
+        }
     }
 }

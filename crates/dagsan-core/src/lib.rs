@@ -28,7 +28,6 @@ mod stream;
 pub mod structure;
 mod table;
 mod tasks;
-pub mod vacant;
 
 pub use access::{AccessKind, AccessSet, Run, Span};
 pub use bytes::{Bytes, LINE_BYTES, Lines, Location, OutOfAddressSpace};

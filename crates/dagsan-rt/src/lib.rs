@@ -68,5 +68,6 @@ mod threads;
 mod tiny;
 mod turns;
 mod uses;
+mod vacant;
 mod waits;
 mod watched;

@@ -15,12 +15,12 @@
 use std::ops::Range;
 
 use dagsan_core::shared::{Forget, ROOM, SharedReads};
-use dagsan_core::vacant::Vacant;
 use dagsan_core::{AccessKind, Detector, Span};
 
 use crate::layout::{self, KEPT, SEEN, WRITTEN};
 use crate::private::within;
 use crate::sync::standing;
+use crate::vacant::Vacant;
 
 /// A piece of memory with more lines than these is not looked through for bytes that are kept.
 const MANY: u64 = 1 << 14;

@@ -17,8 +17,8 @@ use dagsan_core::order::{self, Engine};
 use dagsan_fuzz::Class;
 use indicatif::{ProgressBar, ProgressStyle};
 
-pub use batch::wait;
-use batch::{Builder, Form, Profile};
+use batch::{Builder, Profile};
+pub use batch::{Form, wait};
 use case::{Case, Failure};
 
 /// Options of `fuzz-native`.

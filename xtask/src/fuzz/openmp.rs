@@ -14,7 +14,8 @@ use anyhow::{Result, bail};
 use dagsan_fuzz::openmp::{generate, smaller, write_batch};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use batch::{Builder, Form, Level};
+use super::native::Form;
+use batch::{Builder, Level};
 use case::{Case, Failure};
 
 /// Options of `fuzz-openmp`.

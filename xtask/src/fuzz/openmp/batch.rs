@@ -15,7 +15,7 @@ use dagsan_fuzz::openmp::{Expected, interpreted, write_batch, write_interpreter}
 
 use super::case::{Case, Failure, Seen};
 use crate::bench::native::{succeed, target_directory};
-use crate::fuzz::native::wait;
+use crate::fuzz::native::{Form, wait};
 
 /// How programs are optimised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,13 +43,6 @@ impl FromStr for Level {
             _ => Err(anyhow!("no level is called `{name}`; there are: O0, O2")),
         }
     }
-}
-
-/// In which form the compiler sees programs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
-    Compiled,
-    Interpreted,
 }
 
 /// Compiles programs, to be run with these options.

@@ -7,12 +7,12 @@ use std::ops::Range;
 
 /// See the module's documentation.
 #[derive(Debug, Clone, Default)]
-pub struct Vacant(Range<u64>);
+pub(crate) struct Vacant(Range<u64>);
 
 impl Vacant {
     /// There is something in the line.
     #[inline]
-    pub fn fill(&mut self, line: u64) {
+    pub(crate) fn fill(&mut self, line: u64) {
         if self.0.contains(&line) {
             let Range { start, end } = self.0;
             self.0 = if line - start >= end - line { start..line } else { line + 1..end };
@@ -21,7 +21,7 @@ impl Vacant {
 
     /// The lines will be empty. Returns those of them that may not be yet.
     #[inline]
-    pub fn empty(&mut self, lines: Range<u64>) -> [Range<u64>; 2] {
+    pub(crate) fn empty(&mut self, lines: Range<u64>) -> [Range<u64>; 2] {
         let known = self.0.clone();
         if known.is_empty() || known.end < lines.start || lines.end < known.start {
             self.0 = lines.clone();

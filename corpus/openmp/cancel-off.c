@@ -1,5 +1,5 @@
 // expect: race-free
-// Cancellation is off unless the environment turns it on.
+// Cancellation is off unless the environment turns it on: the loop is whole.
 #include <stdio.h>
 #include <stdlib.h>
 #include <omp.h>

@@ -13,10 +13,16 @@ pub mod readers;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
+use clap::ValueEnum;
 use dagsan_core::order::{self, Engine};
 use dagsan_fuzz::{Class, Disagreement, Program, Schedule, Size, generate, judge_in, shrink};
 
 use campaign::Campaign;
+
+/// What a value is called on the command line.
+fn value_name(value: &impl ValueEnum) -> String {
+    value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+}
 
 /// Options of `fuzz`.
 #[derive(Debug, clap::Args)]

@@ -6,7 +6,7 @@ mod bench;
 mod book;
 mod fuzz;
 mod judge;
-mod rayon;
+mod suites;
 mod test;
 mod tidy;
 
@@ -48,9 +48,11 @@ enum Task {
     /// Run one program and show what every engine and the oracle say of it
     Judge(judge::Args),
     /// Run rayon's own tests on the drop-in for rayon-core, without and under DagSan
-    RayonSuite(rayon::suite::Args),
+    RayonSuite(suites::rayon::Args),
     /// Run the tests of well-known crates that use rayon under DagSan
-    RayonCrates(rayon::crates::Args),
+    RayonCrates(suites::crates::Args),
+    /// Run the tests of well-known crates that use threads under DagSan
+    ThreadCrates(suites::crates::Args),
     /// Build the documentation as a book, by mdBook
     Book,
     /// Check what compilers do not: file heads and lengths, leftovers, links, pages of engines
@@ -81,8 +83,9 @@ fn run(task: Task) -> Result<()> {
         Task::FuzzMarks(args) => fuzz::marks::run(&root, &args),
         Task::FuzzReaders(args) => fuzz::readers::run(&root, &args),
         Task::Judge(args) => judge::run(&args),
-        Task::RayonSuite(args) => rayon::suite::run(&root, &args),
-        Task::RayonCrates(args) => rayon::crates::run(&root, &args),
+        Task::RayonSuite(args) => suites::rayon::run(&root, &args),
+        Task::RayonCrates(args) => suites::crates::rayon(&root, &args),
+        Task::ThreadCrates(args) => suites::crates::threads(&root, &args),
         Task::Book => book::run(&root),
         Task::Tidy => tidy::run(&root),
     }

@@ -212,6 +212,15 @@ impl Detector {
         }
     }
 
+    /// The bytes of a line that are remembered to have been accessed, and not only atomically, since the last quiescent point. All of them, if the
+    /// engine has no history.
+    pub fn plain(&self, line: u64) -> u64 {
+        match &self.method {
+            Method::Order(online) => online.history.plain(line),
+            Method::Graph(_) => u64::MAX,
+        }
+    }
+
     /// Is that meeting known, or are there too many?
     pub fn have_met(&self, first: (SiteId, AccessKind), second: (SiteId, AccessKind)) -> bool {
         !self.found.meetings.wants(&Meeting { first, second })

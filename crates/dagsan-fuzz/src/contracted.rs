@@ -2,10 +2,22 @@
 
 use std::collections::HashMap;
 
-use dagsan_core::contract::{Contraction, Expand, Opened, SmallSet, Taken};
+use dagsan_core::contract::{Contraction, Expand, Opened, Side, SmallSet, Taken};
 use dagsan_core::{
-    Bytes, Consumer, Dropped, Error, Event, LINE_BYTES, Phase, Run, Step, Strand, Stream, TaskId, TaskKind,
+    Bytes, Consumer, Detector, Dropped, Error, Event, LINE_BYTES, Phase, Run, Step, Strand, Stream, TaskId,
+    TaskKind,
 };
+
+/// Who knows of which places in the code that their atomic accesses meet.
+pub(crate) trait Meets {
+    fn have_met(&self, first: Side, second: Side) -> bool;
+}
+
+impl Meets for Detector {
+    fn have_met(&self, first: Side, second: Side) -> bool {
+        Detector::have_met(self, first, second)
+    }
+}
 
 /// Contracts what it gets, as the runtime of native programs does, and tells the rest to a stream of its own.
 pub(crate) struct Contracting<C> {
@@ -15,6 +27,8 @@ pub(crate) struct Contracting<C> {
     parents: HashMap<TaskId, TaskId>,
     /// The task whose turn it is.
     current: TaskId,
+    /// Are children joined by none but their parents, and the finish around?
+    children: bool,
 }
 
 /// The other stream, which has numbers of its own for the tasks.
@@ -24,15 +38,16 @@ struct Told<C> {
     running: TaskId,
 }
 
-impl<C: Consumer> Contracting<C> {
-    /// Sets have at most `limit` lines.
-    pub(crate) fn new(stream: Stream<C>, limit: usize) -> Contracting<C> {
+impl<C: Consumer + Meets> Contracting<C> {
+    /// Sets have at most `limit` lines. If anybody gets `children`, they are not contracted.
+    pub(crate) fn new(stream: Stream<C>, limit: usize, children: bool) -> Contracting<C> {
         let numbers = HashMap::from([(TaskId::MAIN, TaskId::MAIN)]);
         Contracting {
             contraction: Contraction::new(limit),
             told: Told { stream, numbers, running: TaskId::MAIN },
             parents: HashMap::new(),
             current: TaskId::MAIN,
+            children,
         }
     }
 
@@ -79,8 +94,12 @@ impl<C: Consumer> Told<C> {
     }
 }
 
-impl<C: Consumer> Expand for Told<C> {
+impl<C: Consumer + Meets> Expand for Told<C> {
     type Tag = TaskId;
+
+    fn have_met(&self, first: Side, second: Side) -> bool {
+        self.stream.consumer().have_met(first, second)
+    }
 
     fn accesses(&mut self, set: &SmallSet) -> Result<(), Error> {
         let runs: Vec<Run> = set.runs().collect();
@@ -99,23 +118,36 @@ impl<C: Consumer> Expand for Told<C> {
         Ok(())
     }
 
-    fn run(&mut self, kind: TaskKind, tag: TaskId, set: &SmallSet) -> Result<(), Error> {
+    fn run(
+        &mut self,
+        kind: TaskKind,
+        tag: TaskId,
+        set: &SmallSet,
+        left: Option<&SmallSet>,
+    ) -> Result<(), Error> {
         let parent = self.running;
         self.start(kind, tag)?;
         self.accesses(set)?;
-        self.stream.event(Event::TaskEnd { task: self.number(tag) })?;
+        let task = self.number(tag);
+        if let Some(left) = left {
+            let child = TaskId(self.stream.structure().task_count());
+            self.stream.event(Event::Spawn { parent: task, child, kind: TaskKind::Child })?;
+            let runs: Vec<Run> = left.runs().collect();
+            self.stream.runs(child, &runs)?;
+            self.stream.event(Event::TaskEnd { task: child })?;
+        }
+        self.stream.event(Event::TaskEnd { task })?;
         self.running = parent;
         Ok(())
     }
 }
 
-impl<C: Consumer> Consumer for Contracting<C> {
+impl<C: Consumer + Meets> Consumer for Contracting<C> {
     fn accesses(&mut self, strand: &Strand, runs: &[Run]) -> Result<(), Error> {
         self.turn(strand.task)?;
         let mut set = SmallSet::default();
         runs.iter().for_each(|run| set.add_run(run));
-        let small = runs.iter().all(|run| !run.atomic);
-        if small && strand.locks.is_empty() && !strand.isolated {
+        if strand.locks.is_empty() && !strand.isolated {
             return self.contraction.own(&set, &mut self.told);
         }
         self.expand()?;
@@ -127,9 +159,11 @@ impl<C: Consumer> Consumer for Contracting<C> {
         self.turn(event.task())?;
         let taken = match event {
             Event::Spawn { parent, child, kind } => {
-                let taken = self.contraction.spawn(kind, child, 0..0, &mut self.told)?;
                 self.parents.insert(child, parent);
-                taken
+                match kind {
+                    TaskKind::Child if !self.children => Taken::Pass,
+                    _ => self.contraction.spawn(kind, child, 0..0, &mut self.told)?,
+                }
             }
             Event::TaskEnd { .. } => self.contraction.task_end(&mut self.told)?,
             Event::Sync { .. } => self.contraction.sync(&mut self.told)?,
@@ -172,7 +206,11 @@ impl<C: Consumer> Consumer for Contracting<C> {
 
     fn dropped(&mut self, what: Dropped) -> Result<(), Error> {
         let what = match what {
-            Dropped::Future(task) => Dropped::Future(self.told.number(task)),
+            Dropped::Future(task) => match self.told.numbers.get(&task) {
+                Some(&number) => Dropped::Future(number),
+                // It was contracted.
+                None => return Ok(()),
+            },
             other => other,
         };
         self.told.stream.dropped(what)

@@ -5,15 +5,18 @@
 //! oracle reads isolated sections as the engine does. An engine may refuse a program, but only for
 //! a construct that it does not claim to support.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use dagsan_core::contract::Side;
 use dagsan_core::graph::{EdgeKind, GraphBuilder};
 use dagsan_core::oracle::Oracle;
 use dagsan_core::order::{self, Engine, Isolation, Options};
-use dagsan_core::{Bytes, Construct, Consumer, Detector, Dropped, Error, Race, Run, Step, Strand, Stream};
+use dagsan_core::{
+    Bytes, Construct, Consumer, Detector, Dropped, Error, Meeting, Race, Run, Step, Strand, Stream,
+};
 
-use crate::contracted::Contracting;
+use crate::contracted::{Contracting, Meets};
 use crate::sections::DependentSections;
 use crate::shared::Sharing;
 use crate::{Class, Outcome, Program, Schedule, Stmt, run_in};
@@ -195,6 +198,12 @@ impl Court {
     }
 }
 
+impl Meets for Court {
+    fn have_met(&self, first: Side, second: Side) -> bool {
+        self.seats.iter().all(|seat| seat.detector.have_met(first, second))
+    }
+}
+
 impl Consumer for Court {
     fn accesses(&mut self, strand: &Strand, runs: &[Run]) -> Result<(), Error> {
         self.graph.accesses(strand, runs)?;
@@ -283,12 +292,47 @@ fn judge_contracted(
 ) -> Result<(), Disagreement> {
     let limit = 1 + program.walk().count() % ROOM;
     let court = Stream::with_recent(Court::new(&[order::default_engine()]), RECENT);
-    let mut stream = Stream::new(Contracting::new(court, limit));
+    let children = !program.walk().any(|stmt| matches!(stmt, Stmt::GetFuture(_)));
+    let mut stream = Stream::new(Contracting::new(court, limit, children));
     run_in(program, schedule, &mut stream).map_err(ill_formed)?;
     let mut contracting = stream.into_consumer();
     contracting.expand().map_err(ill_formed)?;
-    let (found, _) = contracting.into_consumer().judge()?;
+    let court = contracting.into_consumer();
+    judge_meetings(program, schedule, &court.seats[0].detector, racy_bytes)?;
+    let (found, _) = court.judge()?;
     same_bytes("(contraction)", racy_bytes, &found)
+}
+
+/// Contracted, atomic accesses meet on the same bytes. Of many accesses to one byte the latest alone are compared, so programs with few of them are judged;
+/// and on a byte that races a plain access may stand for an atomic one.
+fn judge_meetings(
+    program: &Program,
+    schedule: Schedule,
+    contracted: &Detector,
+    racy_bytes: &BTreeSet<u64>,
+) -> Result<(), Disagreement> {
+    const FEW: usize = 8;
+    let mut atomics = BTreeMap::new();
+    for stmt in program.walk() {
+        if let Stmt::Atomic { bytes, site, .. } = *stmt {
+            atomics.insert(site, bytes);
+        }
+    }
+    if atomics.is_empty() || atomics.len() > FEW {
+        return Ok(());
+    }
+    let met = |detector: &Detector| -> BTreeSet<u64> {
+        let both = |meeting: &Meeting| {
+            let [first, second] = [meeting.first.0, meeting.second.0].map(|site| atomics[&site]);
+            first.start().max(second.start())..first.end().min(second.end())
+        };
+        detector.meetings().iter().flat_map(both).filter(|byte| !racy_bytes.contains(byte)).collect()
+    };
+    let options = Options { recent: RECENT, ..Options::default() };
+    let detector = Detector::with_limit(order::default_engine(), options, usize::MAX);
+    let mut stream = Stream::with_recent(detector, RECENT);
+    run_in(program, schedule, &mut stream).map_err(ill_formed)?;
+    same_bytes("(meetings, contracted)", &met(stream.consumer()), &met(contracted))
 }
 
 /// Without the reads for which others stand, the same run has the same races, whatever the room for what is kept; sections of locks that depend on each other come in the order

@@ -31,7 +31,7 @@ mod write;
 
 pub use ast::{ARENA, Function, Input};
 pub use batch::{BASE, initial_memory, write_batch};
-pub use generate::generate;
+pub use generate::{Processor, generate};
 pub use interpret::{Expected, Refused, interpret};
 pub use memory::{Shown, Touched};
 pub use shrink::smaller;

@@ -96,7 +96,7 @@ pub enum Stmt {
 const NO_SITE: SiteId = site(0);
 
 /// The site of that number; all beyond the largest number share it.
-const fn site(number: u32) -> SiteId {
+pub(crate) const fn site(number: u32) -> SiteId {
     match SiteId::new(number) {
         Some(site) => site,
         None => site(SiteId::MAX),

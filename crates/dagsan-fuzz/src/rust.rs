@@ -11,6 +11,8 @@
 //! is left out. [`write_batch`] writes a crate of many programs, of which a process runs one. [`write_interpreter`] writes a crate that
 //! runs any program whose text it is given: it is built once, and so is not bound by the compiler, which sees every program otherwise.
 //!
+//! [`say_threads`] makes threads of tasks. Then the program tells in which order it made its statements, and [`observed`] judges that run.
+//!
 //! What cannot be said: regions (their tasks become asyncs, and nobody awaits them), locks that are not given back, or held
 //! while others may run (left out), atomic accesses that are not aligned words (made so), and frees of a part of a
 //! block (they free all that the program accesses together with it).
@@ -20,11 +22,15 @@ mod lower;
 mod nest;
 #[path = "rust/batch/op.rs"]
 mod op;
+mod replay;
 mod said;
+mod threads;
 mod write;
 
 pub use layout::{Layout, Region};
+pub use replay::{NoRun, Observed, observed};
 pub use said::{Said, say};
+pub use threads::say_threads;
 pub use write::{interpreted, write_batch, write_interpreter};
 
 use std::collections::BTreeSet;

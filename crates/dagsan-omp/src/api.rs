@@ -208,18 +208,6 @@ api! {
             };
         });
     }
-    __kmpc_cancel(ident: *const crate::refuse::Ident, _thread: i32, _kind: i32) -> c_int {
-        if cancellation() {
-            // SAFETY: clang's.
-            unsafe { crate::refuse::construct("cancel with OMP_CANCELLATION=true", ident) }
-        }
-        0
-    }
-    __kmpc_cancellationpoint(_ident: *const crate::refuse::Ident, _thread: i32, _kind: i32) -> c_int { 0 }
-    __kmpc_cancel_barrier(ident: *const crate::refuse::Ident, thread: i32) -> c_int {
-        crate::barrier::__kmpc_barrier(ident, thread);
-        0
-    }
 }
 
 /// As in the specification.

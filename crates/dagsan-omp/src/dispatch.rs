@@ -108,6 +108,23 @@ fn init(
     member.dispatched = Some(Dispatched { number, low, step, iteration: 0, last: 0, was_ordered: true });
 }
 
+/// This thread has no more to do with the loop that it is in.
+pub fn leave(member: &mut Member, region: &mut Team, inside: Option<&Inside>) {
+    let Some(known) = member.dispatched.take().and_then(|dispatched| region.loop_of(dispatched.number))
+    else {
+        return;
+    };
+    known.left -= 1;
+    let ordered = known.order;
+    while region.loops.front().is_some_and(|known| known.left == 0) {
+        region.loops.pop_front();
+        region.first_loop += 1;
+        if let Some((order, inside)) = ordered.zip(inside) {
+            team::drop_order(inside, order);
+        }
+    }
+}
+
 /// The next chunk of this thread: its first and last iteration, and whether that is the last one of the loop.
 fn next(
     member: &mut Member,
@@ -126,16 +143,7 @@ fn next(
     let from =
         others.chain([own]).filter(|&thread| has(known, thread)).min_by_key(|&thread| known.next[thread]);
     let Some(from) = from else {
-        known.left -= 1;
-        let ordered = known.order;
-        while region.loops.front().is_some_and(|known| known.left == 0) {
-            region.loops.pop_front();
-            region.first_loop += 1;
-            if let Some((order, inside)) = ordered.zip(inside) {
-                team::drop_order(inside, order);
-            }
-        }
-        member.dispatched = None;
+        leave(member, region, inside);
         return None;
     };
     let first = known.next[from] * known.chunk;

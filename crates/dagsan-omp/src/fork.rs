@@ -124,8 +124,12 @@ fn begin(outer: *mut Member, size: usize, frame: usize) {
         (*region).active_level = around.active_level + usize::from((*region).size > 1);
         (*(*inner).task).handle = (*region).encountering;
         // Private variables of the region are below.
-        if let Some(inside) = inside.as_ref().filter(|_| around.active_level == 0) {
-            team::own_stack(inside, frame - PADDING);
+        if let Some(inside) = &inside {
+            if around.active_level == 0 {
+                team::own_stack(inside, frame - PADDING);
+            } else if (*region).size > 1 {
+                (*region).own_frames = team::begin_own_frames(inside, frame - PADDING);
+            }
         }
     }
     member::set(inner);
@@ -221,6 +225,9 @@ fn end(frame: usize) {
     // SAFETY: all others have left the team.
     unsafe {
         let region = (*member).team;
+        if let Some((inside, top)) = inside.as_ref().zip((*region).own_frames) {
+            team::end_own_frames(inside, top);
+        }
         member::set((*member).outer);
         for &member in &(*region).members {
             Member::free(member);

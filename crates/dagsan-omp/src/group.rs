@@ -15,6 +15,8 @@ pub struct Group {
     outer: *mut Group,
     /// How many tasks have not ended.
     running: usize,
+    /// Do its tasks that have not begun never begin?
+    pub cancelled: bool,
     /// Is its end that of a finish?
     pub checked: bool,
     /// Tasks that take part in its reductions, if it is not.
@@ -107,7 +109,8 @@ fn open(checked: bool) {
         // SAFETY: the running task lives.
         let task = unsafe { &mut *member.task };
         let outer = task.inner_group;
-        let group = Group { outer, running: 0, checked, takers: Vec::new(), reductions: Vec::new() };
+        let (takers, reductions) = (Vec::new(), Vec::new());
+        let group = Group { outer, running: 0, cancelled: false, checked, takers, reductions };
         task.inner_group = Box::into_raw(Box::new(group));
     });
 }

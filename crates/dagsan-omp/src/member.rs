@@ -46,8 +46,12 @@ pub struct Team {
     /// How many regions are around, and how many of these have more than one thread.
     pub level: usize,
     pub active_level: usize,
+    /// What of it was cancelled, by the number of the construct; 0 if nothing was.
+    pub cancelled: i32,
     /// Is it checked?
     pub checked: bool,
+    /// Where the frames of thread 0 begin, if the region is in a piece of work of another one.
+    pub own_frames: Option<usize>,
 }
 
 /// A thread in a team.
@@ -131,7 +135,9 @@ impl Team {
             copied: ptr::null_mut(),
             level: 0,
             active_level: 0,
+            cancelled: 0,
             checked: false,
+            own_frames: None,
         }))
     }
 

@@ -10,6 +10,7 @@ use std::ptr;
 
 use dagsan_rt::team::{self, Inside, Kind, Locks};
 
+use crate::cancel;
 use crate::group::Group;
 use crate::lock;
 use crate::member::{self, Member, Team};
@@ -51,26 +52,89 @@ pub unsafe fn create(task: *mut Task, frame: usize) {
         if (*parent).is_final {
             return run_included(Some(inside), member, task);
         }
-        (*task).handle =
-            team::start(&inside, team::current(&inside), kind(task, parent, region), frame, frame);
-        (*parent).children += 1;
-        (*region).unfinished += 1;
+        let kind = kind(task, parent, region);
+        let at_once =
+            (*task).waits_for == 0 && ((*member).held == 0 && !team::is_deep(frame) || (*region).level == 0);
+        if at_once && kind == Kind::Explicit {
+            return run_here(inside, member, task, frame);
+        }
+        (*task).handle = team::start(&inside, team::current(&inside), kind, frame, frame);
+        enter(task, parent, region);
         (*parent).joinable.push(Task::hold(task));
-        let group = if (*parent).inner_group.is_null() { (*parent).group } else { (*parent).inner_group };
-        ((*task).group, (*task).inner_group) = (group, ptr::null_mut());
-        Group::enter(group);
         if (*member).held > 0 {
             (*task).under = team::locks(&inside).and(&(*parent).under);
         }
-        if (*task).waits_for > 0 {
-            return;
-        }
-        // A thread outside of all regions comes to no barrier where it could be run.
-        if ((*member).held > 0 || team::is_deep(frame)) && (*region).level > 0 {
+        if at_once {
+            run(inside, member, task, frame);
+        } else if (*task).waits_for == 0 {
             (*region).queue.push_back(task);
-            return;
         }
-        run(inside, member, task, frame);
+    }
+}
+
+/// A task is among those that its parent, its group and its team wait for.
+///
+/// # Safety
+///
+/// All of them live.
+unsafe fn enter(task: *mut Task, parent: *mut Task, region: *mut Team) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        (*parent).children += 1;
+        (*region).unfinished += 1;
+        let group = if (*parent).inner_group.is_null() { (*parent).group } else { (*parent).inner_group };
+        ((*task).group, (*task).inner_group) = (group, ptr::null_mut());
+        Group::enter(group);
+    }
+}
+
+/// Runs a child of the running task where it is created, below a function with this frame: it waits for nobody, and nobody but its parent and the scopes around
+/// waits for it.
+///
+/// # Safety
+///
+/// This thread's member, and a task that can run.
+unsafe fn run_here(inside: Inside, member: *mut Member, task: *mut Task, frame: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let (parent, running) = ((*member).task, team::running(&inside));
+        enter(task, parent, (*member).team);
+        (*member).task = task;
+        team::start_here(&inside, frame);
+        drop(inside);
+        call(None, member, task);
+        let Some(inside) = team::enter() else { return };
+        (*member).task = parent;
+        (*task).known = false;
+        match team::end_here(&inside, running, (*task).takes_part, frame) {
+            Some(handle) => {
+                ((*task).handle, (*task).known) = (handle, true);
+                (*parent).joinable.push(Task::hold(task));
+            }
+            // Its event is to be asked for.
+            None if (*task).detached.is_some() => (*parent).joinable.push(Task::hold(task)),
+            None => {}
+        }
+        (*parent).unwaited.own |= !(*task).known;
+        has_run(&inside, task);
+        drop(inside);
+    }
+}
+
+/// The task has run, and is over, unless its event is to come.
+///
+/// # Safety
+///
+/// It lives.
+unsafe fn has_run(inside: &Inside, task: *mut Task) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if (*task).detached.as_ref().is_none_or(|detached| detached.fulfilled) {
+            is_over(inside, task);
+        } else {
+            // Until its event is fulfilled.
+            (*task).again = true;
+        }
     }
 }
 
@@ -153,6 +217,9 @@ unsafe fn call(inside: Option<Inside>, member: *mut Member, task: *mut Task) {
     drop(inside);
     // SAFETY: the task lives until it is let go, and its function takes it.
     unsafe {
+        if cancel::leaves_out(task) {
+            return;
+        }
         let number = (*member).number as i32;
         loop {
             (*task).again = false;
@@ -174,7 +241,7 @@ unsafe fn call(inside: Option<Inside>, member: *mut Member, task: *mut Task) {
 unsafe fn run(inside: Inside, member: *mut Member, task: *mut Task, frame: usize) {
     // SAFETY: the caller's promise.
     unsafe {
-        let (before, running) = ((*member).task, team::current(&inside));
+        let (before, running) = ((*member).task, team::running(&inside));
         (*member).task = task;
         team::run(&inside, (*task).handle, frame);
         let after = std::mem::take(&mut (*task).after);
@@ -192,12 +259,7 @@ unsafe fn run(inside: Inside, member: *mut Member, task: *mut Task, frame: usize
         team::end(&inside, frame);
         team::resume(&inside, running);
         (*member).task = before;
-        if (*task).detached.as_ref().is_none_or(|detached| detached.fulfilled) {
-            is_over(&inside, task);
-        } else {
-            // Until its event is fulfilled.
-            (*task).again = true;
-        }
+        has_run(&inside, task);
         drop(inside);
     }
 }
@@ -359,14 +421,16 @@ fn taskwait(frame: usize) {
                 team::wait(&inside, task.addr(), CHILDREN);
             }
         }
-        let children = std::mem::take(&mut (*task).joinable);
-        if children.is_empty() {
+        let (children, others) =
+            (std::mem::take(&mut (*task).joinable), std::mem::take(&mut (*task).unwaited));
+        if children.is_empty() && !others.own && !others.of_pieces {
             return;
         }
-        if children.iter().any(|&child| (*child).of_piece) {
+        if others.of_pieces || children.iter().any(|&child| (*child).of_piece) {
             team::waits_for_tasks_of_piece();
         }
-        team::join_all(&inside, children.iter().map(|&child| (*child).handle), frame);
+        let known = children.iter().filter(|&&child| (*child).known).map(|&child| (*child).handle);
+        team::join_all(&inside, known, others, frame);
         for child in children {
             comes_after_event(&inside, child, frame);
             Task::let_go(child, Some(&inside));

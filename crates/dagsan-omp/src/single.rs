@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use dagsan_rt::team::{self, Before, Inside};
+use dagsan_rt::team::{self, Before, Inside, Unwaited};
 
 use crate::barrier;
 use crate::depend::Depends;
@@ -16,6 +16,7 @@ use crate::task::Task;
 pub struct Piece {
     before: Before,
     joinable: Vec<*mut Task>,
+    unwaited: Unwaited,
     depends: Option<Box<Depends>>,
 }
 
@@ -25,8 +26,9 @@ pub fn begin_piece(member: &mut Member, region: &Team, inside: Option<&Inside>, 
         member.piece = team::begin_piece(inside, region.encountering, shares, frame).map(|before| {
             // SAFETY: the running task lives, and this thread runs it.
             let task = unsafe { &mut *member.task };
-            let (joinable, depends) = (std::mem::take(&mut task.joinable), task.depends.take());
-            Piece { before, joinable, depends }
+            let (joinable, unwaited) =
+                (std::mem::take(&mut task.joinable), std::mem::take(&mut task.unwaited));
+            Piece { before, joinable, unwaited, depends: task.depends.take() }
         });
     }
 }
@@ -34,13 +36,15 @@ pub fn begin_piece(member: &mut Member, region: &Team, inside: Option<&Inside>, 
 /// It is done with its piece, if it has one.
 pub fn end_piece(member: &mut Member, inside: Option<&Inside>, frame: usize) {
     if let Some((piece, inside)) = member.piece.take().zip(inside) {
-        let Piece { before, joinable, depends } = piece;
+        let Piece { before, joinable, unwaited, depends } = piece;
         // SAFETY: the running task lives, and this thread runs it; tasks that were created in the piece are held by its lists.
         unsafe {
             let task = &mut *member.task;
             let created = std::mem::replace(&mut task.joinable, joinable);
             created.iter().for_each(|&child| (*child).of_piece = true);
             task.joinable.extend(created);
+            let of_piece = std::mem::replace(&mut task.unwaited, unwaited);
+            task.unwaited.of_pieces |= of_piece.own || of_piece.of_pieces;
             if let Some(depends) = std::mem::replace(&mut task.depends, depends) {
                 depends.into_held().for_each(|task| Task::let_go(task, Some(inside)));
             }

@@ -3,16 +3,17 @@
 //! A task is one piece of memory: what this crate knows of it, then what clang knows, then what the program keeps in it. It is given back when nobody asks for it
 //! any more: neither itself, nor a list of its parent's, nor a dependence.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::alloc::Layout;
 use std::ffi::c_void;
 use std::ptr;
 
-use dagsan_rt::team::{self, Inside, Locks, Order};
+use dagsan_rt::team::{self, Inside, Locks, Order, Unwaited};
 
 use crate::depend::Depends;
 use crate::group::Group;
 use crate::lock::Shared;
 use crate::member::{self, Member, Team};
+use crate::pool;
 use crate::refuse::Ident;
 
 /// What clang knows of a task: the first words of it.
@@ -42,8 +43,13 @@ pub struct Task {
     pub under: Locks,
     /// How many children have not ended.
     pub children: usize,
-    /// Children that a `taskwait` would join.
+    /// Children that a `taskwait` would join, and whether there are others.
     pub joinable: Vec<*mut Task>,
+    pub unwaited: Unwaited,
+    /// Does its handle say who it is, to those who join it?
+    pub known: bool,
+    /// Does it take part in a reduction, whose end joins it?
+    pub takes_part: bool,
     /// The innermost `taskgroup` that it was created in, and the one that it is in.
     pub group: *mut Group,
     pub inner_group: *mut Group,
@@ -65,6 +71,8 @@ pub struct Task {
     pub detached: Option<Detached>,
     size: usize,
     shareds: usize,
+    /// When it became other memory than before: see [`pool`].
+    epoch: Option<u64>,
 }
 
 /// The state of an event.
@@ -101,6 +109,9 @@ impl Task {
             under: Locks::default(),
             children: 0,
             joinable: Vec::new(),
+            unwaited: Unwaited::default(),
+            known: true,
+            takes_part: false,
             group: ptr::null_mut(),
             inner_group: ptr::null_mut(),
             references: 1,
@@ -114,6 +125,7 @@ impl Task {
             detached: None,
             size: 0,
             shareds: 0,
+            epoch: None,
         }
     }
 
@@ -124,15 +136,26 @@ impl Task {
 
     /// A task in memory of its own, with room for what clang knows.
     fn place(task: Task, size: usize, shareds: usize) -> *mut Task {
-        let layout = layout(size, shareds);
+        let (at, epoch) = pool::take(layout(size, shareds));
+        let at = at.cast::<Task>();
         // SAFETY: the layout has room for the task at least, and is that of what follows.
+        unsafe { at.write(Task { size, shareds, epoch, ..task }) };
+        at
+    }
+
+    /// What the program keeps in it is other memory than before.
+    ///
+    /// # Safety
+    ///
+    /// It lives, and nobody knows it yet.
+    unsafe fn is_new(task: *mut Task, inside: &Inside) {
+        // SAFETY: the caller's promise.
         unsafe {
-            let at = alloc_zeroed(layout).cast::<Task>();
-            if at.is_null() {
-                std::alloc::handle_alloc_error(layout);
-            }
-            at.write(Task { size, shareds, ..task });
-            at
+            // All of the piece: the next task in it may be larger than this one, and smaller than the one before.
+            let whole = pool::rounded(layout((*task).size, (*task).shareds)).size();
+            let (start, size) = (Task::known(task).addr(), whole - KNOWN);
+            // Memory that comes from the heap may have been anybody's.
+            (*task).epoch = Some(team::reused(inside, start, size, (*task).epoch.unwrap_or(u64::MAX)));
         }
     }
 
@@ -173,17 +196,19 @@ impl Task {
     ///
     /// It lives.
     pub unsafe fn unlink(task: *mut Task, inside: Option<&Inside>) {
-        let mut task = task;
-        let mut unheld = Vec::new();
+        let (mut task, mut held) = (task, None);
         // SAFETY: the caller's promise; parents are held until they are let go.
         unsafe {
             while (*task).over && (*task).linked == 0 && !(*task).parent.is_null() {
-                task = (*task).parent;
-                (*task).linked -= 1;
-                unheld.push(task);
+                let parent = (*task).parent;
+                (*parent).linked -= 1;
+                if let Some(held) = held.replace(parent) {
+                    Task::let_go(held, inside);
+                }
+                task = parent;
             }
-            for parent in unheld {
-                Task::let_go(parent, inside);
+            if let Some(held) = held {
+                Task::let_go(held, inside);
             }
         }
     }
@@ -195,8 +220,8 @@ impl Task {
     /// It was held.
     pub unsafe fn let_go(task: *mut Task, inside: Option<&Inside>) {
         // Who holds nobody any more may be the last who was held by another, and so on: no recursion, chains may be long.
-        let mut left = vec![task];
-        while let Some(task) = left.pop() {
+        let (mut left, mut next) = (Vec::new(), Some(task));
+        while let Some(task) = next.take().or_else(|| left.pop()) {
             // SAFETY: the caller's promise, and for the others that of those who held them; whoever calls has the turn.
             unsafe {
                 (*task).references -= 1;
@@ -204,11 +229,11 @@ impl Task {
                     continue;
                 }
                 let owned = ptr::read(task);
-                dealloc(task.cast(), layout(owned.size, owned.shareds));
+                pool::give_back(task.cast(), layout(owned.size, owned.shareds), owned.epoch);
                 left.extend(owned.joinable);
                 left.extend(owned.depends.into_iter().flat_map(|depends| depends.into_held()));
                 let Some(inside) = inside else { continue };
-                if !owned.parent.is_null() && !owned.included {
+                if !owned.parent.is_null() && !owned.included && owned.known {
                     team::forget(inside, owned.handle);
                 }
                 if let Some(order) = owned.detached.and_then(|detached| detached.order) {
@@ -301,7 +326,8 @@ fn alloc(
         let task = Task::place(task, size, shareds);
         let known = Task::known(task);
         if let Some(inside) = inside {
-            team::allocated(inside, known.addr(), size.next_multiple_of(16) + shareds);
+            // SAFETY: it was just made.
+            unsafe { Task::is_new(task, inside) };
         }
         // SAFETY: there is room for it, and the parent lives until its children are gone.
         unsafe {
@@ -333,7 +359,7 @@ pub unsafe fn copy(
         let (from, to) = (Task::known(original), Task::known(task));
         let bytes = size.next_multiple_of(16) + shareds;
         if let Some(inside) = inside {
-            team::allocated(inside, to.addr(), bytes);
+            Task::is_new(task, inside);
         }
         ptr::copy_nonoverlapping(from.cast::<u8>(), to.cast(), bytes);
         if shareds > 0 {

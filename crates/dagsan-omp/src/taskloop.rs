@@ -170,7 +170,9 @@ pub extern "C-unwind" fn __kmpc_task_reduction_modifier_fini(_: *const Ident, _:
 ///
 /// As clang calls it.
 #[unsafe(no_mangle)]
+#[inline(never)]
 pub unsafe extern "C" fn __kmpc_task_reduction_get_th_data(_: i32, _: *mut Group, item: *mut u8) -> *mut u8 {
+    let frame = team::frame();
     let found = member::with(|member, _, inside| {
         // SAFETY: the running task and the groups around it live.
         unsafe {
@@ -194,7 +196,12 @@ pub unsafe extern "C" fn __kmpc_task_reduction_get_th_data(_: i32, _: *mut Group
                     Task::hold(task);
                     reduction.copies.push((task.addr(), copy));
                     if !known.checked {
-                        known.takers.push(Task::hold(Task::that_is_one(task)));
+                        if let Some(inside) = inside {
+                            team::will_be_joined(inside, frame);
+                        }
+                        let taker = Task::that_is_one(task);
+                        (*taker).takes_part = true;
+                        known.takers.push(Task::hold(taker));
                     }
                     return (copy, Some((reduction.init, reduction.original)));
                 }

@@ -12,6 +12,8 @@
 //!                                                                            └► the original: atomics, memcpy
 //! ```
 //!
+//! Where rustc optimises a module twice, all of this waits for the second time (`later`).
+//!
 //! It works through LLVM's C interface, looked up in the compiler's own process (`llvm`), so it needs no headers, and is for
 //! all versions that have these functions. A compiler that has LLVM inside, instead of as a shared library, never calls it.
 //! What may be left out, and why, is in docs/pass.md.
@@ -24,16 +26,19 @@ mod bytes;
 mod choice;
 mod counts;
 mod cover;
+mod effects;
 mod elim;
 mod emit;
 mod exits;
 mod flow;
 mod inline;
 mod intrinsics;
+mod later;
 mod library;
 mod llvm;
 mod merge;
 mod model;
+mod module;
 mod places;
 mod plan;
 mod pointers;
@@ -83,9 +88,16 @@ pub unsafe extern "C" fn run(
         };
         // SAFETY: a `llvm::Function` is a `llvm::Value`, which is its first base.
         let function = unsafe { Value::from_raw(function) };
-        let changed = instrument(llvm, function);
         // SAFETY: the arguments are those of LLVM, for the function of that name.
-        let result = unsafe { original(result, pass, function.into_raw(), analyses) };
+        let original = || unsafe { original(result, pass, function.into_raw(), analyses) };
+        if later::waits() {
+            return later::leave(llvm, function, original);
+        }
+        let changed = instrument(llvm, function);
+        if let Some(emitter) = &changed {
+            emitter.announce();
+        }
+        let result = original();
         if let Some(emitter) = changed {
             emitter.finish();
         }
@@ -100,6 +112,7 @@ fn instrument(llvm: &'static Llvm, function: Value) -> Option<Emitter> {
     choice::undo(llvm, function);
     let found = read::read(llvm, function, wanted.local);
     if found.is_empty() {
+        effects::forget(llvm, function);
         return None;
     }
     let plan = Plan::of(&found.model, wanted);
@@ -136,7 +149,7 @@ fn instrument(llvm: &'static Llvm, function: Value) -> Option<Emitter> {
     }
     emitter.tell_counts().unwrap_or_else(|error| fail(&error.to_string()));
     emitter.forget();
-    emitter.announce();
+    effects::forget(llvm, function);
     Some(emitter)
 }
 
@@ -159,13 +172,18 @@ fn llvm() -> &'static Llvm {
 ///
 /// It has these arguments; a result that is not returned in registers goes where the first one says.
 unsafe fn original(symbol: &CStr) -> Run {
-    // SAFETY: a lookup by a text that ends with 0.
-    let original = unsafe { libc::dlsym(libc::RTLD_NEXT, symbol.as_ptr()) };
-    if original.is_null() {
-        fail("a function that the compiler has called is not there");
-    }
+    let Some(original) = look_up(symbol) else {
+        fail("a function that the compiler has called is not there")
+    };
     // SAFETY: the caller's promise.
     unsafe { std::mem::transmute::<*mut c_void, Run>(original) }
+}
+
+/// A function of LLVM's.
+fn look_up(symbol: &CStr) -> Option<*mut c_void> {
+    // SAFETY: a lookup by a text that ends with 0.
+    let found = unsafe { libc::dlsym(libc::RTLD_NEXT, symbol.as_ptr()) };
+    (!found.is_null()).then_some(found)
 }
 
 /// Ends the compiler.

@@ -44,6 +44,10 @@ handles! {
     Metadata;
     /// An attribute of a function, of a parameter or of a call.
     Attribute;
+    /// How passes are run.
+    PassOptions;
+    /// Why something was not done.
+    Failure;
 }
 
 impl Module {
@@ -121,6 +125,10 @@ interface! {
     parent_module = LLVMGetGlobalParent(global: Value) -> Module;
     context = LLVMGetModuleContext(module: Module) -> Context;
     layout = LLVMGetModuleDataLayout(module: Module) -> Layout;
+    raw_module_name = LLVMGetModuleIdentifier(module: Module, length: *mut usize) -> *const c_char;
+    first_function = LLVMGetFirstFunction(module: Module) -> Option<Value>;
+    next_function = LLVMGetNextFunction(function: Value) -> Option<Value>;
+    linkage = LLVMGetLinkage(global: Value) -> u32;
     first_block = LLVMGetFirstBasicBlock(function: Value) -> Option<Block>;
     next_block = LLVMGetNextBasicBlock(block: Block) -> Option<Block>;
     first_instruction = LLVMGetFirstInstruction(block: Block) -> Option<Value>;
@@ -169,6 +177,14 @@ interface! {
     raw_attribute_kind = LLVMGetEnumAttributeKindForName(name: *const c_char, length: usize) -> u32;
     attribute_at = LLVMGetEnumAttributeAtIndex(function: Value, index: u32, kind: u32) -> Option<Attribute>;
     call_attribute = LLVMGetCallSiteEnumAttribute(call: Value, index: u32, kind: u32) -> Option<Attribute>;
+    raw_text_attribute = LLVMGetStringAttributeAtIndex(function: Value, index: u32, name: *const c_char, length: u32) -> Option<Attribute>;
+    new_attribute = LLVMCreateEnumAttribute(context: Context, kind: u32, value: u64) -> Attribute;
+    raw_new_text_attribute = LLVMCreateStringAttribute(
+        context: Context, name: *const c_char, name_length: u32, value: *const c_char, value_length: u32
+    ) -> Attribute;
+    add_attribute = LLVMAddAttributeAtIndex(function: Value, index: u32, attribute: Attribute);
+    remove_attribute = LLVMRemoveEnumAttributeAtIndex(function: Value, index: u32, kind: u32);
+    remove_call_attribute = LLVMRemoveCallSiteEnumAttribute(call: Value, index: u32, kind: u32);
     attribute_value = LLVMGetEnumAttributeValue(attribute: Attribute) -> u64;
     attribute_type = LLVMGetTypeAttributeValue(attribute: Attribute) -> Type;
     raw_metadata_kind = LLVMGetMDKindIDInContext(context: Context, name: *const c_char, length: u32) -> u32;
@@ -264,6 +280,11 @@ interface! {
     ) -> Value;
     replace_all_uses = LLVMReplaceAllUsesWith(old: Value, new: Value);
     erase = LLVMInstructionEraseFromParent(instruction: Value);
+    // Passes.
+    raw_run_passes = LLVMRunPasses(module: Module, passes: *const c_char, machine: *mut c_void, options: PassOptions) -> Option<Failure>;
+    pass_options = LLVMCreatePassBuilderOptions() -> PassOptions;
+    dispose_pass_options = LLVMDisposePassBuilderOptions(options: PassOptions);
+    failure_message = LLVMGetErrorMessage(failure: Failure) -> *const c_char;
 }
 
 /// Opcodes, `LLVMOpcode`.
@@ -305,6 +326,11 @@ pub mod type_kind {
     pub const VECTOR: u32 = 13;
 }
 
+/// How a function is linked, `LLVMLinkage`.
+pub mod linkage {
+    pub const AVAILABLE_EXTERNALLY: u32 = 1;
+}
+
 /// Orderings of atomic operations, `LLVMAtomicOrdering`.
 pub mod ordering {
     pub const NOT_ATOMIC: u32 = 0;
@@ -334,6 +360,18 @@ impl Llvm {
         copied(text, length)
     }
 
+    pub fn module_name(&self, module: Module) -> String {
+        let mut length = 0;
+        let text = self.raw_module_name(module, &raw mut length);
+        copied(text, length)
+    }
+
+    pub fn is_call_of(&self, value: Value, function: Value) -> bool {
+        self.as_instruction(value).is_some_and(|at| {
+            matches!(self.opcode(at), opcode::CALL | opcode::INVOKE) && self.called(at) == Some(function)
+        })
+    }
+
     pub fn assembly(&self, assembly: Value) -> String {
         let mut length = 0;
         let text = self.raw_assembly(assembly, &raw mut length);
@@ -356,6 +394,26 @@ impl Llvm {
     /// The number of an attribute; 0 if this LLVM does not have it.
     pub fn attribute_kind(&self, name: &str) -> u32 {
         self.raw_attribute_kind(name.as_ptr().cast(), name.len())
+    }
+
+    /// Has a function an attribute of that name, which LLVM does not know?
+    pub fn has_text_attribute(&self, function: Value, name: &str) -> bool {
+        self.raw_text_attribute(function, OF_FUNCTION, name.as_ptr().cast(), name.len() as u32).is_some()
+    }
+
+    pub fn new_text_attribute(&self, context: Context, name: &str) -> Attribute {
+        self.raw_new_text_attribute(context, name.as_ptr().cast(), name.len() as u32, NO_NAME, 0)
+    }
+
+    /// Runs passes that LLVM knows by these names over a module.
+    pub fn run_passes(&self, module: Module, passes: &CStr) -> Result<(), String> {
+        let options = self.pass_options();
+        let failure = self.raw_run_passes(module, passes.as_ptr(), std::ptr::null_mut(), options);
+        self.dispose_pass_options(options);
+        let Some(failure) = failure else { return Ok(()) };
+        // SAFETY: LLVM gives a text that ends with 0.
+        let why = unsafe { CStr::from_ptr(self.failure_message(failure)) };
+        Err(why.to_string_lossy().into_owned())
     }
 
     pub fn metadata_kind(&self, context: Context, name: &str) -> u32 {

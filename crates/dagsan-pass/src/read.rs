@@ -5,6 +5,7 @@ use std::iter::successors;
 
 use crate::addresses::Addresses;
 use crate::bytes;
+use crate::effects;
 use crate::intrinsics::{Form, Intrinsic, Mask, Memory, Size, intrinsic};
 use crate::library::{self, Library};
 use crate::llvm::{
@@ -476,10 +477,11 @@ impl Reader<'_> {
 
     /// Can the strand not end in a call? Whoever starts or ends tasks writes to memory, and who unwinds leaves.
     fn is_harmless(&self, call: Value) -> bool {
-        let reads = self.attribute(call, self.memory).is_some_and(|attribute| {
-            // Two bits for each kind of memory; the upper one says that it may be written.
-            self.llvm.attribute_value(attribute) & 0xaaaa_aaaa == 0
-        });
+        let llvm = self.llvm;
+        let here = llvm.call_attribute(call, OF_FUNCTION, self.memory);
+        let function = llvm.called(call).and_then(|called| llvm.as_function(called));
+        let reads = here.is_some_and(|here| effects::only_reads(llvm, here))
+            || function.is_some_and(|function| effects::is_reader(llvm, function));
         reads && self.attribute(call, self.nounwind).is_some()
     }
 

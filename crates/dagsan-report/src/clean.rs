@@ -13,6 +13,31 @@ pub fn clean(text: &str) -> Cow<'_, str> {
     cleaned(text, is_harmful)
 }
 
+/// The same for a message, which may have several lines; none of them is a command to whoever runs the command (`::error::` is one to GitHub).
+pub fn clean_message(text: &str) -> Cow<'_, str> {
+    let is_command = |line: &str| ["::", "##["].iter().any(|start| line.trim_start().starts_with(start));
+    match text.split('\n').skip(1).any(is_command) {
+        true => cleaned(text, is_harmful),
+        false => cleaned(text, |c| c != '\n' && is_harmful(c)),
+    }
+}
+
+/// A source to be shown, in which places are counted: each character that does something has become another one of as many bytes. Tabs and other controls of
+/// one byte are left to who shows it.
+pub(crate) fn masked(text: &str) -> Cow<'_, str> {
+    let harmful = |c: char| c.len_utf8() > 1 && is_harmful(c);
+    if !text.contains(harmful) {
+        return Cow::Borrowed(text);
+    }
+    let mask = |c: char| match (harmful(c), c.len_utf8()) {
+        (false, _) => c,
+        (true, 2) => '\u{b7}',
+        (true, 3) => '\u{fffd}',
+        (true, _) => '\u{1f78c}',
+    };
+    Cow::Owned(text.chars().map(mask).collect())
+}
+
 fn cleaned(text: &str, harmful: impl Fn(char) -> bool) -> Cow<'_, str> {
     if !text.contains(&harmful) {
         return Cow::Borrowed(text);
@@ -44,7 +69,7 @@ fn name(text: &mut String) {
 
 /// Cleans a message, which may have several lines.
 fn message(text: &mut String) {
-    if let Cow::Owned(clean) = cleaned(text, |c| c != '\n' && is_harmful(c)) {
+    if let Cow::Owned(clean) = clean_message(text) {
         *text = clean;
     }
 }
@@ -127,6 +152,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn no_line_of_a_message_is_a_command() {
+        assert_eq!(clean_message("one\ntwo :: three"), "one\ntwo :: three");
+        assert_eq!(clean_message("one\n ::error::two"), "one\\u{a} ::error::two");
+        assert_eq!(clean_message("one\n##[error]two"), "one\\u{a}##[error]two");
+    }
+
+    #[test]
     fn what_does_something_is_spelled_out() {
         assert_eq!(clean("fill::<é, 日本>"), "fill::<é, 日本>");
         assert_eq!(clean("\u{1b}[31mx\r\n"), "\\u{1b}[31mx\\u{d}\\u{a}");
@@ -134,6 +166,14 @@ mod tests {
         let mut text = "one\ntwo\u{7}".to_owned();
         message(&mut text);
         assert_eq!(text, "one\ntwo\\u{7}");
+    }
+
+    #[test]
+    fn a_source_keeps_its_places() {
+        let text = "a\u{9b}\u{61c}b\u{202e}c\u{e0041}\té\u{1b}";
+        assert_eq!(masked(text), "a\u{b7}\u{b7}b\u{fffd}c\u{1f78c}\té\u{1b}");
+        assert_eq!(masked(text).len(), text.len());
+        assert!(matches!(masked("plain é\n"), Cow::Borrowed(_)));
     }
 
     #[test]

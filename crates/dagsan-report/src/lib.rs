@@ -22,7 +22,7 @@ mod source;
 pub mod symbols;
 pub mod text;
 
-pub use clean::clean;
+pub use clean::{clean, clean_message};
 pub use fingerprint::{file, fingerprint, function, line_text};
 pub use formats::Format;
 pub use project::Project;

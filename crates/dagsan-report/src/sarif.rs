@@ -1,10 +1,12 @@
-//! Reports as SARIF 2.1.0, one run per program or test.
+//! Reports as SARIF 2.1.0, one run per program or test; of many, one run with an invocation for each, because GitHub takes no more than 20.
 //!
 //! A race is a result at its first access, with the second as a related location, and where the tasks are created and the block is
 //! allocated; both call stacks; and a code flow of two threads: the way of each task from the common ancestor down to the access. Its partial
 //! fingerprint survives moved lines. Files are named from the root of the project (`SRCROOT`), which is how GitHub finds them.
 //! Deadlocks, run-time errors and errors in the source are results too. The verdict, and what it rests on, is a notification of the
 //! run's invocation, so that a run without results is no claim by itself.
+
+use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
@@ -21,6 +23,8 @@ use crate::text::race::{RaceGroup, does, grouped, groups};
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 /// So many races are results of a run: more than GitHub takes of one upload are of no use.
 const SHOWN: usize = 5_000;
+/// So many runs are told by themselves: GitHub refuses a file with more.
+const RUNS: usize = 20;
 /// So many frames of a call stack are told.
 const FRAMES: usize = 64;
 
@@ -116,7 +120,71 @@ pub fn run(report: &Report, project: &Project) -> Result<String, serde_json::Err
 
 /// The document of these runs.
 pub fn document(runs: &[String]) -> String {
-    format!("{{\"$schema\":\"{SCHEMA}\",\"version\":\"2.1.0\",\"runs\":[\n{}\n]}}\n", runs.join(",\n"))
+    let write = |runs: &[String]| {
+        format!("{{\"$schema\":\"{SCHEMA}\",\"version\":\"2.1.0\",\"runs\":[\n{}\n]}}\n", runs.join(",\n"))
+    };
+    let parsed = runs.iter().map(|run| serde_json::from_str(run)).collect::<Result<Vec<Value>, _>>();
+    // What is no JSON was not made here, and stays as it is.
+    let Ok(mut parsed) = parsed else { return write(runs) };
+    match parsed.len() > RUNS {
+        true => parsed = vec![combined(parsed)],
+        false => tell_apart(&mut parsed),
+    }
+    write(&parsed.iter().map(Value::to_string).collect::<Vec<_>>())
+}
+
+/// Tests of two programs may have one name, and GitHub refuses a file in which two runs have: the second one gets a number.
+fn tell_apart(runs: &mut [Value]) {
+    let mut seen = HashSet::new();
+    for run in runs {
+        let id = run["automationDetails"]["id"].as_str().unwrap_or_default().trim_end_matches('/').to_owned();
+        let numbered = (2..).map(|number| format!("{id} ({number})"));
+        let free = std::iter::once(id.clone()).chain(numbered).find(|id| seen.insert(id.clone()));
+        run["automationDetails"]["id"] = format!("{}/", free.unwrap_or(id)).into();
+    }
+}
+
+/// One run of many: each was an invocation, to which its results lead.
+fn combined(runs: Vec<Value>) -> Value {
+    let (mut whole, mut invocations, mut results) = (Value::Null, Vec::new(), Vec::new());
+    for mut run in runs {
+        let id = run["automationDetails"]["id"].take();
+        let properties = run["properties"].take();
+        for mut result in taken(&mut run["results"]) {
+            result["provenance"] = json!({ "invocationIndex": invocations.len() });
+            results.push(result);
+        }
+        for mut invocation in taken(&mut run["invocations"]) {
+            invocation["properties"] = json!({ "id": id, "run": properties });
+            invocations.push(invocation);
+        }
+        if whole.is_null() {
+            whole = run;
+        }
+    }
+    // What counts comes first, if not all of it can be told.
+    results.sort_by_key(|result| result["level"] != "error");
+    let left_out = results.len().saturating_sub(SHOWN);
+    results.truncate(SHOWN);
+    if left_out > 0
+        && let Some(Value::Array(notifications)) =
+            invocations.first_mut().map(|first| &mut first["toolExecutionNotifications"])
+    {
+        let more = format!("{left_out} more results are left out");
+        notifications.push(json!({ "level": "warning", "message": { "text": more } }));
+    }
+    whole["automationDetails"] = json!({ "id": "dagsan/" });
+    whole["properties"] = json!({ "programs": invocations.len() });
+    whole["invocations"] = invocations.into();
+    whole["results"] = results.into();
+    whole
+}
+
+fn taken(list: &mut Value) -> Vec<Value> {
+    match list.take() {
+        Value::Array(values) => values,
+        _ => Vec::new(),
+    }
 }
 
 fn rule(rule: &Rule) -> Value {
@@ -364,6 +432,29 @@ mod tests {
         assert_eq!(results[0]["suppressions"][0]["justification"], "why (dagsan.toml:1)");
         assert_eq!(results[1]["baselineState"], "unchanged");
         assert_eq!(results[0]["level"], "note");
+    }
+
+    #[test]
+    fn many_runs_are_invocations_of_one_and_names_are_told_apart() {
+        let run = run(&missing_get(), &Project::new("/p", "/p")).unwrap();
+        let runs =
+            |count: usize| -> Value { serde_json::from_str(&document(&vec![run.clone(); count])).unwrap() };
+        let some = runs(RUNS);
+        let ids: HashSet<&str> = some["runs"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter_map(|run| run["automationDetails"]["id"].as_str())
+            .collect();
+        assert_eq!(ids.len(), RUNS);
+        assert!(ids.contains("dagsan/x.task/") && ids.contains("dagsan/x.task (20)/"), "{ids:?}");
+
+        let many = runs(RUNS + 1);
+        assert_eq!(many["runs"].as_array().unwrap().len(), 1);
+        let one = &many["runs"][0];
+        assert_eq!(one["invocations"].as_array().unwrap().len(), RUNS + 1);
+        assert_eq!(one["results"][RUNS]["provenance"]["invocationIndex"], RUNS);
+        assert_eq!(one["invocations"][RUNS]["properties"]["run"]["verdict"], "race");
     }
 
     #[test]

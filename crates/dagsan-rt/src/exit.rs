@@ -190,6 +190,14 @@ pub fn waits_for_tasks_of_piece() {
     PIECE_WAITED_FOR.set(true);
 }
 
+/// Has a program of OpenMP cancelled something?
+static CANCELLED: Flag = Flag::new();
+
+/// It has.
+pub fn cancels() {
+    CANCELLED.set(true);
+}
+
 /// Ends the process if the report does not.
 fn limit_time() {
     // SAFETY: plain calls; the handler has the right type.
@@ -338,6 +346,10 @@ fn findings(session: &Session, end: End, (order_memory, access_memory): (usize, 
     let of_all = [
         (&WITHOUT_HOOKS, "files that were linked, and not compiled with dagsan"),
         (&PIECE_WAITED_FOR, "what a taskwait orders behind a `single nowait` that another thread has got"),
+        (
+            &CANCELLED,
+            "iterations, sections and tasks that `cancel` has left out, which depends on the schedule",
+        ),
         (&UNTOLD_SECTIONS, "where sections begin of which one thread has run several: use more threads"),
     ];
     for (_, what) in of_all.into_iter().filter(|(is_so, _)| is_so.get()) {

@@ -380,20 +380,33 @@ pub(crate) fn is_small() -> bool {
     logs.into_iter().all(few)
 }
 
+/// Does this hold for all lines that were recorded?
+#[inline]
+pub(crate) fn all_lines(holds: impl Fn(u64) -> bool) -> bool {
+    // SAFETY: as in `record`.
+    let logs = unsafe { [&*Log::of(AccessKind::Read), &*Log::of(AccessKind::Write)] };
+    logs.into_iter().flat_map(Log::entries).all(|entry| entry.lines.range().all(&holds))
+}
+
 /// Takes what was recorded, of which [`is_small`] says that it is little, into a set, without what is private. A line that was read and
 /// written has one site, as exact places are not asked for. Tables and logs are empty afterwards.
 #[inline]
 pub(crate) fn take_small(sites: &mut Sites, set: &mut SmallSet, private: &Private) {
     for kind in [AccessKind::Read, AccessKind::Write] {
         for entry in take_entries(kind) {
-            let site = sites.number(entry.origin, false);
+            let mut numbers = Numbers::default();
             for line in entry.lines.range() {
+                // Its own frames are most of what a short strand touches.
+                if private.has_frames_only(line) && shared::drop_unkept(line) {
+                    continue;
+                }
                 let (seen, written) = shared::end(line);
                 let others = !private.of(line);
-                let touched = Touched { read: seen & others, written: written & others, sites: [site; 2] };
+                let (read, written) = (seen & others, written & others);
                 // Of a line that was also read, and is in the set, nothing is left.
-                if touched.read != 0 {
-                    set.push(line, touched);
+                if read != 0 {
+                    let site = numbers.number(entry.origin, false, sites);
+                    set.push(line, Touched { read, written, sites: [site; 2] });
                 }
             }
         }
@@ -487,6 +500,17 @@ pub(crate) fn take_bytes(bytes: Bytes, private: &Private, into: &mut Vec<Span>) 
                     into.push(Span { first: run(line, mask, kind, UNKNOWN), more: 0 });
                 }
             }
+            (*seen, *written) = (*seen & !mask, *written & !mask);
+        }
+    }
+}
+
+/// The bytes, of which nothing is kept, are other memory: what was recorded of them has nothing to do with what comes.
+pub(crate) fn forget_bytes(bytes: Bytes) {
+    for (line, mask) in bytes.lines() {
+        // SAFETY: as in `record`.
+        let (seen, written) = unsafe { (&mut *layout::mask(SEEN, line), &mut *layout::mask(WRITTEN, line)) };
+        if *seen & mask != 0 {
             (*seen, *written) = (*seen & !mask, *written & !mask);
         }
     }

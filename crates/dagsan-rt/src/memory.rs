@@ -28,7 +28,7 @@ impl Session {
             return;
         }
         let Ok(bytes) = Bytes::new(start as u64, size as u64) else { return };
-        if self.fresh.take(start) && !to_system && !EXACT.get() {
+        if !to_system && size as u64 <= LARGE && !EXACT.get() && self.fresh.take(start) {
             if !self.owned.forget(start) && !ranges::settled(start, size, AccessKind::Write) {
                 let origin = self.origin_of_call(frame);
                 log::record_bytes(self, bytes, AccessKind::Write, origin);
@@ -77,6 +77,7 @@ impl Session {
             let result = self.stream.spans(task, &spans);
             self.delivered(result);
         }
+        spans.clear();
         self.spans = spans;
     }
 
@@ -90,7 +91,11 @@ impl Session {
                 false => self.nest.freed(start),
             }
             self.erase(start, size);
-            self.fresh.allocated(start);
+            if self.fresh.allocated(start)
+                && let Ok(bytes) = Bytes::new(start as u64, size as u64)
+            {
+                log::forget_bytes(bytes);
+            }
         }
     }
 

@@ -5,9 +5,15 @@
 //! says. Nobody tells which blocks are such buffers, so it is asked when a race on a block is found:
 //!
 //! ```text
-//!   thread-local variables that the task has touched  ──► … ──► block      must lead to it
-//!   statics                                           ──► … ──► block      must not: other threads would find it there
+//!   thread-local variables that the task has touched,
+//!   as they are, or as they were when it came to them  ──► … ──► block      must lead to it
+//!   statics                                            ──► … ──► block      must not: other threads would find it there
 //! ```
+//!
+//! As they were: a task may take the block out of its variable while it uses it (`take`, `replace`), and atomic operations
+//! may end its strand meanwhile. Nobody tells when a variable changes. So the lines of variables that a strand has touched are copied
+//! when it ends. What a task comes to find in a line is what the last strand that touched it has left there. What the task puts
+//! there itself does not count: who takes back what it has put into a variable for a while, has it from elsewhere.
 //!
 //! A task that has touched no such variable got the block from somebody else, who has lent it. If the block is the worker's
 //! the race is withdrawn, and the block is private, like the variable itself, until it is freed. Otherwise it
@@ -15,15 +21,14 @@
 //!
 //! Limits. Pointers are told as leak checkers tell them (`reach`), so a word that is left over from earlier may hide a race, or
 //! keep one that is none. Memory that a thread-local variable leads to while others have it too, on their stacks or on the
-//! heap, is taken for the worker's. A buffer that is taken out of its variable while it is used is seen only if it is back
-//! when the strand ends. Variables of the task runtime lead to everything, and do not count.
+//! heap, is taken for the worker's. Variables of the task runtime lead to everything, and do not count.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use dagsan_core::{Location, Race, SiteId};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::heap;
 use crate::log;
@@ -33,6 +38,7 @@ use crate::reach;
 use crate::reserve;
 use crate::session::{self, Inside, Session};
 use crate::state::{is_owner, this_thread};
+use crate::tasks::{Words, bit_of};
 
 /// So many words are looked at in a program to answer whose the blocks are: about a second.
 const WORDS: usize = 1 << 28;
@@ -73,6 +79,15 @@ fn programs(part: Range<usize>, thread: usize) -> Vec<Range<usize>> {
     })
 }
 
+/// Those of the words of a line of this thread's variables that are not the task runtime's.
+fn programs_words((line, words): (u64, Words)) -> Vec<usize> {
+    let start = (line as usize) << 6;
+    let parts = programs(start..start + 64, this_thread());
+    let address = |at: usize| start + at * size_of::<usize>();
+    let is_programs = |at: &usize| parts.iter().any(|part| part.contains(&address(*at)));
+    (0..words.len()).filter(is_programs).map(|at| words[at]).collect()
+}
+
 /// See the module's documentation.
 #[derive(Debug)]
 pub struct Owned {
@@ -80,6 +95,8 @@ pub struct Owned {
     blocks: BTreeMap<usize, usize>,
     /// Blocks that were asked about and are not.
     shared: FxHashSet<usize>,
+    /// Lines of thread-local variables, as the last strand that touched them has left them.
+    variables: FxHashMap<u64, Words>,
     /// Where tasks have met in a block of the worker, and how often.
     pub met: Vec<(SiteId, u64)>,
     words: usize,
@@ -87,7 +104,13 @@ pub struct Owned {
 
 impl Default for Owned {
     fn default() -> Owned {
-        Owned { blocks: BTreeMap::new(), shared: FxHashSet::default(), met: Vec::new(), words: WORDS }
+        Owned {
+            blocks: BTreeMap::new(),
+            shared: FxHashSet::default(),
+            variables: FxHashMap::default(),
+            met: Vec::new(),
+            words: WORDS,
+        }
     }
 }
 
@@ -134,6 +157,36 @@ impl Owned {
 }
 
 impl Session {
+    /// The strand of the running task ends, and has touched these lines of thread-local variables, each by a bit.
+    #[inline]
+    pub fn touch_variables(&mut self, lines: u64) {
+        if lines != 0 {
+            self.look_at_variables(lines);
+            self.tasks.touch(lines);
+        }
+    }
+
+    fn look_at_variables(&mut self, touched: u64) {
+        // At the end of the program this may be another thread.
+        if !self.options.hygiene.heap || !is_owner() {
+            return;
+        }
+        let Range { start, end } = self.thread_locals;
+        for line in (start as u64 >> 6..(end as u64).div_ceil(64)).filter(|&line| touched & bit_of(line) != 0)
+        {
+            let word = |at: usize| {
+                let address = ((line as usize) << 6) + at * size_of::<usize>();
+                let inside = (start..end).contains(&address);
+                // SAFETY: a word of the variables of this thread, which begin and end at words.
+                if inside { unsafe { (address as *const usize).read_volatile() } } else { 0 }
+            };
+            let left = self.owned.variables.insert(line, std::array::from_fn(word));
+            if let Some(left) = left.filter(|_| !self.tasks.has_touched(line)) {
+                self.tasks.came_to(line, left);
+            }
+        }
+    }
+
     /// Withdraws those of the latest races that are on memory of the worker.
     #[cold]
     pub fn withdraw_owned(&mut self) {
@@ -197,16 +250,18 @@ impl Session {
             self.tasks.has_touched(line) || log::has(line)
         };
         let lines = (self.thread_locals.start & !63..self.thread_locals.end).step_by(64).filter(touched);
-        let variables: Vec<Range<usize>> = lines
+        let mut variables: Vec<Range<usize>> = lines
             .map(|line| line.max(self.thread_locals.start)..(line + 64).min(self.thread_locals.end))
             .flat_map(|line| programs(line, this_thread()))
             .collect();
+        let found: Vec<usize> = self.tasks.found_in_variables().flat_map(programs_words).collect();
+        variables.push(found.as_ptr().addr()..found.as_ptr_range().end.addr());
         let statics = self.image.statics();
         let before = self.owned.words.min(WORDS_PER_BLOCK);
         let mut words = before;
         let owned = heap::with_living(|living| {
-            // SAFETY: blocks that live as long as `with_living` runs; the variables of this thread, and the statics of the
-            // program, which are there as long as these are.
+            // SAFETY: blocks that live as long as `with_living` runs; the variables of this thread, what was found in them, and
+            // the statics of the program, which are there as long as these are.
             unsafe {
                 reach::lead_to(block, &variables, |at| living.at(at), &mut words) == Some(true)
                     && reach::lead_to(block, &statics, |at| living.at(at), &mut words) == Some(false)

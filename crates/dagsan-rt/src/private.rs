@@ -46,6 +46,13 @@ impl<'a> Private<'a> {
         if self.owned.is_empty() { private } else { private | self.owned.within(line) }
     }
 
+    /// Are all bytes of the line in frames of the strand?
+    #[inline]
+    pub(crate) fn has_frames_only(&self, line: u64) -> bool {
+        let start = (line as usize) << 6;
+        start >= self.frames.start && start + 64 <= self.frames.end
+    }
+
     /// How far lines, which end there, have as little of it as this one.
     #[inline]
     pub(crate) fn border(&self, line: u64, end: u64) -> u64 {

@@ -6,6 +6,7 @@ use std::ffi::{c_int, c_void};
 
 use dagsan_core::{AccessKind, Bytes, Location};
 
+use crate::kept_ranges::{self, Strided};
 use crate::layout;
 use crate::log::{self, table};
 use crate::session;
@@ -28,12 +29,18 @@ fn record_strided(start: usize, stride: usize, count: usize, width: usize, kind:
     if !ACTIVE.get() || width == 0 || !turns::is_mine() {
         return;
     }
+    let asked = Strided { start, stride, count, width };
+    if kind == AccessKind::Read && kept_ranges::knows(&asked) {
+        return;
+    }
     let (mut piece, mut left) = (start, count);
     while left > 0 && settled(piece, width, kind) {
         (piece, left) = (piece.wrapping_add(stride), left - 1);
     }
     if left > 0 {
         record_from(piece, width, left, stride, kind, start::frame());
+    } else if kind == AccessKind::Read {
+        kept_ranges::remember(&asked);
     }
 }
 

@@ -50,7 +50,7 @@ use crate::shared::{self, Shared};
 use crate::sites::{self, Origin, Sites};
 use crate::state::OWNER;
 use crate::sync::Sync as Synchronisation;
-use crate::tasks::{Birth, Handle, Stack, Tasks};
+use crate::tasks::{Birth, Handle, Shadow, Stack, Tasks};
 use crate::threads;
 use crate::tiny::Tiny;
 use crate::turns;
@@ -313,8 +313,8 @@ impl Session {
     #[inline]
     pub fn event_of_other(&mut self, event: Event) {
         self.end_strand(event);
-        if let Some(shadow) = self.tasks.shadow() {
-            self.shadow_follows(event, shadow);
+        if self.tasks.shadow() != Shadow::Itself {
+            self.shadow_follows(event);
         }
     }
 
@@ -433,7 +433,7 @@ impl Session {
         }
         let task = self.told();
         self.end_strand(Event::TaskEnd { task });
-        if let Some(shadow) = self.tasks.shadow()
+        if let Shadow::Other(shadow) = self.tasks.shadow()
             && self.stopped.is_none()
         {
             self.send(Event::TaskEnd { task: shadow });
@@ -494,7 +494,7 @@ impl Session {
         }
     }
 
-    /// The same before a spawn: what would be kept would be forgotten at once (`shared`).
+    /// The same before a spawn, which would have what is kept forgotten at once (`shared`).
     #[inline]
     pub fn deliver_before_spawn(&mut self) {
         if !log::is_empty() || self.sync.has_accesses() {
@@ -508,8 +508,8 @@ impl Session {
         if self.strand_was_tiny(keeps) {
             return;
         }
-        if let Some(shadow) = self.tasks.shadow() {
-            return self.deliver_parted(shadow);
+        if self.tasks.shadow() != Shadow::Itself {
+            return self.deliver_parted();
         }
         let (task, stopped) = (self.tasks.current(), self.stopped.is_some());
         let (mut any, mut result) = (false, Ok(()));
@@ -528,10 +528,10 @@ impl Session {
         log::take(&mut self.sites, &mut outbox, &private, shares);
         self.sync.bring(&mut self.sites, &mut outbox, |line| private.of(line));
         self.spans = outbox.close();
-        self.sync.told(&mut self.sites, &mut self.shared, any && keeps, self.stream.consumer());
-        self.tasks.touch(private.touched());
-        let strand = if any { self.stream.strand(task) } else { None };
-        self.sites.journal.end_piece(strand);
+        let (now, only) = (&**self.stream.consumer(), |line| self.stream.consumer().only_atomic(line));
+        self.sync.told(&mut self.sites, &mut self.shared, any && keeps, now, only);
+        self.touch_variables(private.touched());
+        self.sites.journal.end_piece(if any { self.stream.strand(task) } else { None });
         if any {
             self.delivered(result);
         }

@@ -17,6 +17,7 @@ use std::ops::Range;
 use dagsan_core::shared::{Forget, ROOM, SharedReads};
 use dagsan_core::{AccessKind, Detector, Span};
 
+use crate::kept_ranges;
 use crate::layout::{self, KEPT, SEEN, WRITTEN};
 use crate::private::within;
 use crate::sync::standing;
@@ -51,7 +52,7 @@ impl Forget for Tables {
 
 /// Bytes of a line are kept no longer.
 #[inline]
-fn forget(line: u64, mask: u64) {
+pub(crate) fn forget(line: u64, mask: u64) {
     // SAFETY: only the thread that runs the tasks writes the tables, which cover all addresses of the program; it is in the session.
     unsafe {
         let kept = layout::mask(KEPT, line);
@@ -59,7 +60,10 @@ fn forget(line: u64, mask: u64) {
             // If the running strand has read more of it, others stand for that.
             *layout::mask(SEEN, line) = *layout::mask(WRITTEN, line);
         }
-        *kept &= !mask;
+        if *kept & mask != 0 {
+            *kept &= !mask;
+            kept_ranges::forget(line);
+        }
     }
 }
 
@@ -83,14 +87,35 @@ pub(crate) fn end(line: u64) -> (u64, u64) {
     // SAFETY: as in `forget`.
     unsafe {
         let [seen, written, kept] = [SEEN, WRITTEN, KEPT].map(|table| layout::mask(table, line));
-        let (bits, own) = (*written, *seen & !(*kept & !*written));
-        if *kept & *written != 0 {
-            *kept &= !*written;
+        let (own, bits, stays) = (*seen, *written, *kept & !*written);
+        *seen = if stays == u64::MAX { u64::MAX } else { 0 };
+        // What is not written need not have pages of their own in these tables.
+        if bits != 0 {
+            *written = 0;
+            if *kept != stays {
+                *kept = stays;
+                kept_ranges::forget(line);
+            }
         }
-        (*seen, *written) = (if *kept == u64::MAX { u64::MAX } else { 0 }, 0);
         standing::forget(line);
-        (own, bits)
+        (own & !stays, bits)
     }
+}
+
+/// The same for a line that nobody needs to hear of; not if something of it is kept, or stands for others.
+#[inline]
+pub(crate) fn drop_unkept(line: u64) -> bool {
+    if standing::is_any() || kept(line) != 0 {
+        return false;
+    }
+    // SAFETY: as in `forget`.
+    unsafe {
+        *layout::mask(SEEN, line) = 0;
+        if *layout::mask(WRITTEN, line) != 0 {
+            *layout::mask(WRITTEN, line) = 0;
+        }
+    }
+    true
 }
 
 /// The detector has taken these accesses of the running strand. What it has read and nobody has written is kept, if it `keeps` any.

@@ -1,5 +1,7 @@
 //! The tasks of the program: which one runs, on which stack, and who created whom.
 
+mod team;
+
 use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::ops::Range;
@@ -36,6 +38,16 @@ impl Handle {
     fn slot(self) -> usize {
         (self.0 >> 32) as usize
     }
+
+    /// If the task has ended: has the stream never heard of it?
+    pub fn was_contracted(self) -> bool {
+        self.task() == PENDING
+    }
+
+    /// The handle of the task in that place, which runs, or was the last to end.
+    pub fn of_place(tasks: &Tasks, slot: u32) -> Handle {
+        Handle::new(slot, tasks.number_of(slot))
+    }
 }
 
 /// The number of a task that the stream has not heard of (`tiny`).
@@ -65,14 +77,26 @@ struct Live {
     /// The lines of thread-local variables that it has touched since it started a task in a scope that is still open,
     /// each by a bit that it may share with others.
     touched: u64,
-    /// The same task in the order of threads (`nest`).
-    shadow: Option<TaskId>,
+    shadow: Shadow,
     /// Is it a piece of work that any thread may get?
     is_piece: bool,
     /// Are blocks that it allocates its thread's own?
     own_heap: bool,
     /// Is it what a thread of a team does itself? Then thread-local variables are in its order, and others may have their addresses.
     of_team: bool,
+    /// No other task has it, told or not.
+    name: u64,
+}
+
+/// The same task in the order of threads (`nest`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shadow {
+    /// Itself.
+    Itself,
+    /// Another one, which has done nothing so far. So it need not be there; the place of who has started the task and waits for it.
+    Due(u32),
+    /// Another one.
+    Other(TaskId),
 }
 
 /// How a task was created.
@@ -107,8 +131,12 @@ pub struct Tasks {
     births: Table<Parentage>,
     /// The scopes that are open.
     scopes: Vec<Scope>,
+    /// What tasks that live have come to find in thread-local variables.
+    came_to: Vec<CameTo>,
     /// The finish that was opened last.
     last_finish: u32,
+    /// The name of the task that was started last.
+    last_name: u64,
 }
 
 /// An open scope: who opened it, and what held for that task before.
@@ -118,6 +146,17 @@ struct Scope {
     touched: u64,
     finish: u32,
 }
+
+/// A line of thread-local variables, as it was when a task came to it, by the words in it. As long as it counts as touched.
+#[derive(Debug, Clone, Copy)]
+struct CameTo {
+    slot: u32,
+    line: u64,
+    words: Words,
+}
+
+/// The words of a line.
+pub type Words = [usize; 8];
 
 impl Tasks {
     /// The main task.
@@ -131,10 +170,11 @@ impl Tasks {
             lowest: 0,
             finish: 0,
             touched: 0,
-            shadow: None,
+            shadow: Shadow::Itself,
             is_piece: false,
             own_heap: false,
             of_team: false,
+            name: 0,
         };
         Tasks {
             live: vec![main],
@@ -144,7 +184,9 @@ impl Tasks {
             births: Table::new(1),
             // With room, so that the program's heap is laid out as it would be without the runtime.
             scopes: Vec::with_capacity(1024),
+            came_to: Vec::new(),
             last_finish: 0,
+            last_name: 0,
         }
     }
 
@@ -153,6 +195,7 @@ impl Tasks {
         let main = &mut self.live[0];
         (main.stack, main.base, main.mark, main.lowest) = (stack, stack.high, stack.low, stack.low);
         (main.touched, main.finish) = (0, 0);
+        self.came_to.clear();
         self.scopes.clear();
         self.current = 0;
     }
@@ -166,6 +209,12 @@ impl Tasks {
     #[inline]
     pub fn current(&self) -> TaskId {
         self.running().task
+    }
+
+    /// Its name, which no other task has or had, also while the stream has not heard of it.
+    #[inline]
+    pub fn name(&self) -> u64 {
+        self.running().name
     }
 
     /// Is it the main task?
@@ -210,46 +259,23 @@ impl Tasks {
         self.live[slot as usize].task = task;
     }
 
-    /// The running task in the order of threads, if it is another one there.
-    #[inline]
-    pub fn shadow(&self) -> Option<TaskId> {
-        self.running().shadow
+    /// How the task of that number was created, if anybody can still speak of it.
+    pub fn birth(&self, task: TaskId) -> Option<Birth> {
+        let Parentage { kind: name, place, call, .. } = *self.births.get(task.0)?;
+        Some(Birth { name, place, call })
     }
 
-    /// Is it a piece of work, as the shadow of which the thread's own task stands?
-    pub fn is_piece(&self) -> bool {
-        self.running().is_piece
+    /// How many scopes the task there has opened that are not closed.
+    pub fn open_scopes(&self, slot: u32) -> usize {
+        self.scopes.iter().filter(|scope| scope.slot == slot).count()
     }
 
-    /// It is from here on, or no longer.
-    pub fn set_piece(&mut self, is_piece: bool) {
-        self.live[self.current as usize].is_piece = is_piece;
-    }
-
-    /// The running task is this one in the order of threads.
-    pub fn set_shadow(&mut self, shadow: Option<TaskId>) {
-        self.live[self.current as usize].shadow = shadow;
-    }
-
-    /// Are blocks that the running task allocates its thread's own?
-    pub fn has_own_heap(&self) -> bool {
-        self.running().own_heap
-    }
-
-    /// They are, or not, from here on; says what held before.
-    pub fn own_heap(&mut self, own: bool) -> bool {
-        std::mem::replace(&mut self.live[self.current as usize].own_heap, own)
-    }
-
-    /// The running task is what a thread of a team does itself.
-    pub fn be_of_team(&mut self) {
-        self.live[self.current as usize].of_team = true;
-    }
-
-    /// Is it?
-    #[inline]
-    pub fn is_of_team(&self) -> bool {
-        self.running().of_team
+    /// The running task has no frames below this address from here on that anybody knows. The part where it had some.
+    pub fn no_frames_below(&mut self, high: usize) -> Range<usize> {
+        let running = &mut self.live[self.current as usize];
+        let had = running.lowest.max(running.stack.low)..high;
+        running.lowest = running.lowest.max(high);
+        had
     }
 
     /// The innermost finish around the running task, by a number that no other has while it is open; 0 if there is none.
@@ -310,14 +336,23 @@ impl Tasks {
     /// `child` is there, and runs. If its stack has no lowest address, it is below the frames of the running task.
     #[inline]
     pub fn spawn(&mut self, child: TaskId, kind: TaskKind, stack: Stack) -> Handle {
+        self.last_name += 1;
         let running = &mut self.live[self.current as usize];
         running.touched = 0;
+        if !self.came_to.is_empty() {
+            let slot = self.current;
+            self.came_to.retain(|line| line.slot != slot);
+        }
         let (low, base) = match stack.low {
             0 => (running.stack.low, running.base),
             low => (low, stack.high),
         };
         let stack = Stack { low, high: stack.high };
         let finish = if kind == TaskKind::Detached { 0 } else { running.finish };
+        let shadow = match running.shadow {
+            Shadow::Itself => Shadow::Itself,
+            Shadow::Due(_) | Shadow::Other(_) => Shadow::Due(self.current),
+        };
         let live = Live {
             task: child,
             stack,
@@ -326,10 +361,11 @@ impl Tasks {
             lowest: stack.high,
             finish,
             touched: 0,
-            shadow: None,
+            shadow,
             is_piece: false,
             own_heap: false,
             of_team: false,
+            name: self.last_name,
         };
         self.current = match self.free.pop() {
             Some(slot) => {
@@ -357,6 +393,10 @@ impl Tasks {
         if self.current != 0 {
             self.free.push(self.current);
         }
+        if !self.came_to.is_empty() {
+            let slot = self.current;
+            self.came_to.retain(|line| line.slot != slot);
+        }
     }
 
     /// The task there runs.
@@ -368,10 +408,8 @@ impl Tasks {
     /// `task`, which has not run yet, will be on the stack of the running one, below `high`. The part of it where the
     /// running task had frames that others may have known.
     pub fn set_stack(&mut self, task: Handle, high: usize) -> Range<usize> {
-        let running = &mut self.live[self.current as usize];
-        let (low, base) = (running.stack.low, running.base);
-        let had = running.lowest.max(low)..high;
-        running.lowest = running.lowest.max(high);
+        let Live { stack: Stack { low, .. }, base, .. } = *self.running();
+        let had = self.no_frames_below(high);
         let live = &mut self.live[task.slot()];
         (live.stack, live.base, live.mark, live.lowest) = (Stack { low, high }, base, high, high);
         had
@@ -424,7 +462,7 @@ impl Tasks {
 
     /// Has the running task opened a scope that is not closed?
     pub fn has_open_scope(&self) -> bool {
-        self.scopes.iter().any(|scope| scope.slot == self.current)
+        self.open_scopes(self.current) > 0
     }
 
     /// The running task has touched these lines of thread-local variables.
@@ -436,6 +474,17 @@ impl Tasks {
     /// Has it touched this line? It may say yes of one that it has not.
     pub fn has_touched(&self, line: u64) -> bool {
         self.running().touched & bit_of(line) != 0
+    }
+
+    /// The running task, which had not touched it, has come to a line of thread-local variables. These words were in it.
+    pub fn came_to(&mut self, line: u64, words: Words) {
+        self.came_to.push(CameTo { slot: self.current, line, words });
+    }
+
+    /// The lines that it has come to, and what was in them.
+    pub fn found_in_variables(&self) -> impl Iterator<Item = (u64, Words)> {
+        let mine = self.came_to.iter().filter(|came_to| came_to.slot == self.current);
+        mine.map(|&CameTo { line, words, .. }| (line, words))
     }
 
     /// Does `task` run?

@@ -15,20 +15,18 @@
 //!
 //! Everything here is called by a thread that has the turn.
 
-use std::num::NonZero;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use dagsan_core::contract::Opened;
-use dagsan_core::{Construct, Event, LockId, LockMode, SyncId, TaskId, TaskKind};
+use dagsan_core::{Bytes, Event, LockId, LockMode, SyncId, TaskId};
 use dagsan_findings as findings;
 
 pub use crate::session::Inside;
 use crate::session::{self, Session};
-use crate::sites;
 pub use crate::start::frame;
 use crate::sync::holding::HeldNow;
-use crate::tasks::{Birth, Handle, Stack};
+use crate::tasks::{Handle, Shadow, Stack};
 use crate::threads;
 pub use crate::turns::Seat;
 use crate::{exit, faults, start, sync, turns};
@@ -36,16 +34,25 @@ use crate::{exit, faults, start, sync, turns};
 /// A task of a team.
 #[derive(Debug, Clone, Copy)]
 pub struct Task {
-    handle: Handle,
-    shadow: Option<TaskId>,
+    pub(crate) handle: Handle,
+    pub(crate) shadow: Shadow,
     /// The task whose child it is, and the one whose child its shadow is.
-    parents: [Option<TaskId>; 2],
+    pub(crate) parents: [Option<TaskId>; 2],
 }
 
 impl Task {
     /// The main task.
     pub fn main() -> Task {
-        Task { handle: Handle::MAIN, shadow: None, parents: [None; 2] }
+        Task { handle: Handle::MAIN, shadow: Shadow::Itself, parents: [None; 2] }
+    }
+
+    /// What it is in the order of threads, if it has done anything there.
+    pub(crate) fn in_order_of_threads(self) -> Option<TaskId> {
+        match self.shadow {
+            Shadow::Itself => Some(self.handle.task()),
+            Shadow::Due(_) => None,
+            Shadow::Other(shadow) => Some(shadow),
+        }
     }
 }
 
@@ -63,7 +70,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    fn name(self) -> findings::TaskKind {
+    pub(crate) fn name(self) -> findings::TaskKind {
         match self {
             Kind::Implicit => findings::TaskKind::Team,
             Kind::Explicit | Kind::Loose => findings::TaskKind::Task,
@@ -117,11 +124,40 @@ pub fn close(frame: usize) {
     session::close_scope(frame, Opened::Finish);
 }
 
-/// The running task.
+/// The running task, as others may have to know it that it starts.
 pub fn current(inside: &Inside) -> Task {
-    let both = |session: &mut Session| (session.tasks.handle(), session.tasks.shadow());
-    let (handle, shadow) = session::with_inside(inside, both).unwrap_or((Handle::MAIN, None));
+    let both = |session: &mut Session| {
+        session.shadow();
+        (session.tasks.handle(), session.tasks.shadow())
+    };
+    let (handle, shadow) = session::with_inside(inside, both).unwrap_or((Handle::MAIN, Shadow::Itself));
     Task { handle, shadow, parents: [None; 2] }
+}
+
+/// The running task, to be resumed.
+pub fn running(inside: &Inside) -> Task {
+    let handle = session::with_inside(inside, |session| session.tasks.handle()).unwrap_or(Handle::MAIN);
+    Task { handle, ..Task::main() }
+}
+
+/// The running task starts a child, which runs at once, on the present stack, below the function with this frame that was called to do so.
+pub fn start_here(inside: &Inside, frame: usize) {
+    session::called_inside(inside, frame, |session| session.start_here(frame));
+}
+
+/// The child that was started so ends, and its parent goes on. Whoever joins it has to know this of it, or nothing but that there was such a child ([`Unwaited`]);
+/// `by_others` if somebody else than its parent will, too ([`will_be_joined`]).
+pub fn end_here(inside: &Inside, parent: Task, by_others: bool, frame: usize) -> Option<Task> {
+    session::called_inside(inside, frame, |session| session.end_here(parent, by_others)).flatten()
+}
+
+/// Children of which nothing else is known.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Unwaited {
+    /// Are there some?
+    pub own: bool,
+    /// Are there some of pieces that are over?
+    pub of_pieces: bool,
 }
 
 /// The encountering task, which is the running one, closes its finish and opens the next.
@@ -160,7 +196,7 @@ pub fn begin(inside: &Inside, frame: usize) {
 }
 
 /// The return address, and the frame pointer of the caller.
-const RETURN: usize = 16;
+pub(crate) const RETURN: usize = 16;
 
 /// The running task goes on, as that of another thread, or of this one.
 pub fn resume(inside: &Inside, task: Task) {
@@ -169,7 +205,12 @@ pub fn resume(inside: &Inside, task: Task) {
 
 /// The running task ends.
 pub fn end(inside: &Inside, frame: usize) {
-    session::called_inside(inside, frame, Session::task_end);
+    session::called_inside(inside, frame, |session| {
+        for left in session.tiny.take_left(session.tasks.slot()) {
+            session.future_drop(Handle::of_future(left));
+        }
+        session.task_end();
+    });
 }
 
 /// Nobody knows these frames of the present stack any more: from that of one function up to that of another.
@@ -182,21 +223,26 @@ pub fn left(inside: &Inside, low: usize, high: usize) {
     });
 }
 
+/// Somebody else than its parent will join the running task, which must be known to the stream for that.
+pub fn will_be_joined(inside: &Inside, frame: usize) {
+    session::called_inside(inside, frame, Session::tell);
+}
+
 /// The running task comes after one that has ended.
 pub fn join(inside: &Inside, task: Task, frame: usize) {
     session::called_inside(inside, frame, |session| session.get(task));
 }
 
 /// The running task comes after these, which have ended: all that it has started as children since it did this last, and others.
-pub fn join_all(inside: &Inside, tasks: impl Iterator<Item = Task>, frame: usize) {
-    session::called_inside(inside, frame, |session| session.get_all(tasks));
+pub fn join_all(inside: &Inside, tasks: impl Iterator<Item = Task>, others: Unwaited, frame: usize) {
+    session::called_inside(inside, frame, |session| session.get_all(tasks, others));
 }
 
 /// Nobody will join the task any more.
 pub fn forget(inside: &Inside, task: Task) {
     session::with_inside(inside, |session| {
         session.future_drop(task.handle);
-        if let Some(shadow) = task.shadow {
+        if let Shadow::Other(shadow) = task.shadow {
             session.future_drop(Handle::of_future(shadow));
         }
     });
@@ -205,9 +251,11 @@ pub fn forget(inside: &Inside, task: Task) {
 /// What a thread was before it got a piece.
 #[derive(Debug)]
 pub struct Before {
-    task: TaskId,
-    shadow: Option<TaskId>,
-    own_heap: bool,
+    pub(crate) task: TaskId,
+    pub(crate) shadow: Shadow,
+    pub(crate) own_heap: bool,
+    /// Where the frames of the piece begin.
+    pub(crate) top: usize,
 }
 
 /// The running task gets a piece of work of its team, whose encountering task this is. Blocks that are allocated there may be for everybody.
@@ -259,7 +307,8 @@ pub fn take_over(inside: &Inside, locks: Locks, frame: usize) {
 pub fn put_under(inside: &Inside, child: Task, locks: &Locks, frame: usize) {
     session::called_inside(inside, frame, |session| {
         let own = session.tasks.of_handle(child.handle);
-        session.put_under([Some(own), child.shadow].into_iter().flatten(), &locks.0);
+        let shadow = child.in_order_of_threads().filter(|&shadow| shadow != own);
+        session.put_under([Some(own), shadow].into_iter().flatten(), &locks.0);
     });
 }
 
@@ -327,6 +376,16 @@ pub fn allocated(inside: &Inside, start: usize, size: usize) {
     });
 }
 
+/// The same of memory that this said it of before, when it has returned this number. Returns the next.
+pub fn reused(inside: &Inside, start: usize, size: usize, epoch: u64) -> u64 {
+    let Ok(bytes) = Bytes::new(start as u64, size as u64) else { return epoch };
+    let reused = session::with_inside(inside, |session| {
+        session.forget_words(start..start + size);
+        session.reused(bytes, epoch)
+    });
+    reused.unwrap_or(epoch)
+}
+
 /// Hooks may run from here on: to be called before all constructors.
 pub extern "C" fn hooks_may_run() {
     start::reserve();
@@ -346,6 +405,11 @@ pub fn some_has_not() {
 /// A thread has run several sections, and the program does not say where each begins: the verdict says so.
 pub fn sections_are_not_told() {
     exit::sections_are_not_told();
+}
+
+/// The program has cancelled something: the verdict says so.
+pub fn cancels() {
+    exit::cancels();
 }
 
 /// A taskwait has waited for tasks of a piece of work that another thread may get in another run: the verdict says so.
@@ -415,6 +479,18 @@ pub fn own_stack(inside: &Inside, frame: usize) {
     });
 }
 
+/// Frames of this thread below that address are those of a region: its own, also if it is in a piece of another one. Returns what [`end_own_frames`] is to be told, if anything
+/// changes.
+pub fn begin_own_frames(inside: &Inside, top: usize) -> Option<usize> {
+    let changes = session::with_inside(inside, |session| session.begin_own_zone(top));
+    (changes == Some(true)).then_some(top)
+}
+
+/// The region is over.
+pub fn end_own_frames(inside: &Inside, top: usize) {
+    session::with_inside(inside, |session| session.end_own_zone(top));
+}
+
 /// Is little left of the stack of this thread, below a function with this frame?
 pub fn is_deep(frame: usize) -> bool {
     let Stack { low, high } = threads::stack();
@@ -433,136 +509,4 @@ pub fn refuse(text: &str) -> ! {
         exit::refuse(text);
     }
     std::process::exit(2)
-}
-
-impl Session {
-    /// The number of the code that has called the function of this frame, as that of a stack.
-    fn code_of_call(&mut self, frame: usize) -> Option<NonZero<u32>> {
-        let stack = self.tasks.stack();
-        let mut frames = [0; 1];
-        let count = sites::walk(frame, stack.low, usize::MAX, &mut frames);
-        NonZero::new(self.sites.stack_number(&frames[..count]))
-    }
-
-    fn start(&mut self, parent: Task, kind: Kind, call: usize) -> Task {
-        self.tell();
-        let call = self.code_of_call(call);
-        let knows_children = || self.options.engine.supports(Construct::Child);
-        let of_finish = match kind {
-            Kind::Explicit if knows_children() => TaskKind::Child,
-            Kind::Explicit | Kind::Loose => TaskKind::Future,
-            Kind::Implicit | Kind::Piece => TaskKind::Async,
-        };
-        self.deliver_before_spawn();
-        let birth = Birth { name: kind.name(), place: None, call };
-        let running = self.tasks.handle();
-        let by = self.tasks.of_handle(parent.handle);
-        let child = self.born(by, of_finish, birth);
-        // The shadow of a piece is the thread's own task, which has children that nobody waits for in a piece.
-        let of_shadow = match of_finish {
-            TaskKind::Child if self.tasks.is_piece() => TaskKind::Future,
-            other => other,
-        };
-        let shadow = parent.shadow.map(|parent| self.born(parent, of_shadow, birth));
-        self.tasks.mark();
-        let handle = self.tasks.spawn(child, of_finish, Stack::default());
-        self.tasks.set_shadow(shadow);
-        self.shared.spawn(of_finish, self.tasks.slot());
-        self.tasks.resume(running);
-        self.shared.turn(self.tasks.slot());
-        let child_of = |kind, parent: Option<TaskId>| parent.filter(|_| kind == TaskKind::Child);
-        let parents = [child_of(of_finish, Some(by)), child_of(of_shadow, parent.shadow)];
-        Task { handle, shadow, parents }
-    }
-
-    /// The stream hears of a task.
-    pub(crate) fn born(&mut self, parent: TaskId, kind: TaskKind, birth: Birth) -> TaskId {
-        let child = TaskId(self.stream.structure().task_count());
-        self.event_of_other(Event::Spawn { parent, child, kind });
-        if self.stopped.is_none() {
-            if self.tasks.want_collection()
-                && let Some(remembered) = self.stream.consumer().remembered_tasks()
-            {
-                self.tasks.collect(remembered);
-            }
-            self.tasks.born(parent, birth);
-        }
-        child
-    }
-
-    fn get(&mut self, future: Task) {
-        let task = self.told();
-        let own = future.handle.task();
-        let other = future.shadow.unwrap_or(own);
-        self.event(Event::FutureGet { task, future: own });
-        match self.tasks.shadow() {
-            Some(shadow) => self.event_of_other(Event::FutureGet { task: shadow, future: other }),
-            None if other != own => self.event(Event::FutureGet { task, future: other }),
-            None => {}
-        }
-    }
-
-    /// Children of the running task, and of its shadow, are joined by a sync, the others one by one.
-    fn get_all(&mut self, futures: impl Iterator<Item = Task>) {
-        let (task, shadow) = (self.told(), self.tasks.shadow());
-        let (mut by_task, mut by_shadow) = (false, false);
-        for future in futures {
-            let own = future.handle.task();
-            let other = future.shadow.unwrap_or(own);
-            let [parent, of_shadow] = future.parents;
-            if parent == Some(task) {
-                by_task = true;
-            } else {
-                self.event(Event::FutureGet { task, future: own });
-            }
-            match shadow {
-                Some(_) if of_shadow == shadow => by_shadow = true,
-                Some(shadow) => self.event_of_other(Event::FutureGet { task: shadow, future: other }),
-                None if other != own => self.event(Event::FutureGet { task, future: other }),
-                None => {}
-            }
-        }
-        if by_task {
-            self.event(Event::Sync { task });
-        }
-        if let Some(shadow) = shadow.filter(|_| by_shadow) {
-            self.event_of_other(Event::Sync { task: shadow });
-        }
-    }
-
-    fn begin_piece(&mut self, encountering: Task, shares: bool, frame: usize) -> Option<Before> {
-        let task = self.told();
-        if self.stopped.is_some() {
-            return None;
-        }
-        self.deliver();
-        self.fresh.end_strand();
-        let locks = self.hand_over();
-        let call = self.code_of_call(frame);
-        let by = self.tasks.of_handle(encountering.handle);
-        let piece = self.born(by, TaskKind::Async, Birth { name: Kind::Piece.name(), place: None, call });
-        let shadow = self.tasks.shadow();
-        let own_heap = self.tasks.own_heap(!shares);
-        self.tasks.is_told(self.tasks.slot(), piece);
-        self.tasks.set_shadow(Some(shadow.unwrap_or(task)));
-        self.tasks.set_piece(true);
-        self.tasks.mark();
-        self.take_over(locks);
-        Some(Before { task, shadow, own_heap })
-    }
-
-    fn end_piece(&mut self, before: &Before) {
-        let piece = self.told();
-        self.deliver();
-        self.fresh.end_strand();
-        let locks = self.hand_over();
-        self.event_of_other(Event::TaskEnd { task: piece });
-        self.sync.task_ended(piece);
-        self.tasks.is_told(self.tasks.slot(), before.task);
-        self.tasks.set_piece(false);
-        self.tasks.set_shadow(before.shadow);
-        self.tasks.own_heap(before.own_heap);
-        self.tasks.mark();
-        self.take_over(locks);
-    }
 }

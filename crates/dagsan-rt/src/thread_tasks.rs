@@ -10,7 +10,7 @@ use dagsan_findings as findings;
 use crate::events;
 use crate::session::Session;
 use crate::state::OWNER;
-use crate::tasks::{Birth, Handle, Stack};
+use crate::tasks::{Birth, Handle, Shadow, Stack};
 use crate::threads::End;
 
 /// How a thread is joined.
@@ -38,9 +38,9 @@ impl Session {
         let birth = Birth { name: findings::TaskKind::Thread, place: None, call: None };
         self.tasks.born(parent, birth);
         self.found.calls.insert(child.0, call);
-        let shadow = self.tasks.shadow().map(|parent| self.born(parent, kind, birth));
+        let shadow = self.shadow().map(|parent| self.born(parent, kind, birth));
         let task = self.tasks.spawn(child, kind, Stack::default());
-        self.tasks.set_shadow(shadow);
+        self.tasks.set_shadow(self.tasks.slot(), shadow.map_or(Shadow::Itself, Shadow::Other));
         self.shared.spawn(kind, self.tasks.slot());
         self.tasks.resume(creator);
         self.shared.turn(self.tasks.slot());
@@ -52,7 +52,7 @@ impl Session {
     pub fn join_thread(&mut self, thread: Joined) {
         let task = self.told();
         if let Some(promise) = thread.of_shadow {
-            let shadow = self.tasks.shadow().unwrap_or(task);
+            let shadow = self.shadow().unwrap_or(task);
             self.promise_get_by(shadow, promise);
             self.promise_drop(promise);
         }
@@ -87,7 +87,7 @@ impl Session {
         if let Some(promise) = end.joined.promise {
             self.promise_set(promise);
         }
-        if let Some((promise, shadow)) = end.joined.of_shadow.zip(self.tasks.shadow()) {
+        if let Some((promise, shadow)) = end.joined.of_shadow.zip(self.shadow()) {
             self.promise_set_by(shadow, promise);
         }
         if let Some(scope) = end.scope {

@@ -95,12 +95,28 @@ thread_local! {
     static SCOPE: Cell<usize> = const { Cell::new(0) };
     /// How the end of the thread is told, if it is a task.
     static END: Cell<Option<End>> = const { Cell::new(None) };
+    /// What the scope that this thread was counted out of consists of.
+    static LEFT: Cell<[usize; SCOPE_WORDS]> = const { Cell::new([0; SCOPE_WORDS]) };
 }
 
-/// This thread is about to be counted out of its scope, and that was told.
-pub fn has_left_scope() {
+/// The standard library has no more in what it shares with the threads of a scope: how many run, whether one has panicked, the thread
+/// that waits for them.
+pub const SCOPE_WORDS: usize = 3;
+
+/// This thread is about to be counted out of its scope, which consists of these words, and that was told.
+pub fn has_left_scope(words: [usize; SCOPE_WORDS]) {
     END.set(END.get().map(|end| End { scope: None, ..end }));
+    LEFT.set(words);
 }
+
+/// Is a word of this address what the thread sleeps on that opened the scope which the present one has left? It is woken by the last one
+/// of a scope, whatever it waits for, and perhaps for another scope: that means nothing. What it waits for it is told by the count.
+pub fn is_of_scope_left(address: usize) -> bool {
+    LEFT.get().into_iter().any(|thread| (thread..thread.saturating_add(THREAD_ROOM)).contains(&address))
+}
+
+/// What the standard library keeps of a thread is smaller.
+pub const THREAD_ROOM: usize = 96;
 
 /// The standard library is about to create a thread of a scope.
 #[unsafe(no_mangle)]

@@ -6,22 +6,24 @@
 //! ```
 //!
 //! A task that is contracted has no number: `Tasks` has [`PENDING`] for it. Whoever needs the number of the running task asks
-//! [`Session::told`], which tells of all that is contracted first. So everything that is not fork-join (locks, atomics, promises, the
-//! heap) need not know of this file, and is as exact as without.
+//! [`Session::told`], which tells of all that is contracted first. So everything that is not fork-join (locks, acquires and releases, promises, the
+//! heap) need not know of this file, and is as exact as without. Relaxed operations need no number (`sync/relaxed.rs`).
 //!
 //! The begin and the end of a scope do not end a strand, which is longer than the core's, then.
 
 use std::ops::Range;
 
-use dagsan_core::contract::{Contraction, Expand, MOST, Opened, SmallSet, Taken};
-use dagsan_core::{Bytes, Error, Event, Stream, TaskId, TaskKind};
+use dagsan_core::contract::{Contraction, Expand, MOST, Opened, Side, SmallSet, Taken};
+use dagsan_core::{Bytes, Dropped, Error, Event, Stream, TaskId, TaskKind};
 
 use crate::log;
+use crate::nest::Nest;
 use crate::outbox::Outbox;
 use crate::private::Private;
 use crate::session::Session;
 use crate::shared::{self, Shared};
-use crate::tasks::{Birth, Handle, PENDING, Stack, Tasks};
+use crate::sync::Sync as Synchronisation;
+use crate::tasks::{Birth, Handle, PENDING, Shadow, Stack, Tasks};
 use crate::watched::Watched;
 
 /// What is remembered of a task until it is told.
@@ -29,6 +31,15 @@ use crate::watched::Watched;
 struct Untold {
     slot: u32,
     birth: Birth,
+}
+
+/// A task that stands for children of a piece of work.
+#[derive(Debug, Clone, Copy)]
+struct Left {
+    /// The place of the thread's own task, and of the piece while it ran.
+    slot: u32,
+    piece: TaskId,
+    task: TaskId,
 }
 
 /// See the module's documentation.
@@ -43,11 +54,23 @@ pub struct Tiny {
     own: SmallSet,
     /// How many strands were contracted, less those that were told for them.
     strands: u64,
+    /// Children of pieces, told as one, that the piece has not waited for.
+    left: Vec<Left>,
+    /// How many strands were told without.
+    direct: u64,
 }
 
 impl Tiny {
     pub fn new(on: bool) -> Tiny {
-        Tiny { on, contraction: Contraction::new(MOST), bottom: 0, own: SmallSet::default(), strands: 0 }
+        Tiny {
+            on,
+            contraction: Contraction::new(MOST),
+            bottom: 0,
+            own: SmallSet::default(),
+            strands: 0,
+            left: Vec::new(),
+            direct: 0,
+        }
     }
 
     /// Is anything parallel among what is not told?
@@ -70,6 +93,30 @@ impl Tiny {
     pub fn forget(&mut self) {
         self.contraction.forget();
     }
+
+    /// The children that pieces in that place have left behind: somebody waits for them.
+    pub fn take_left(&mut self, slot: u32) -> Vec<TaskId> {
+        self.take_children(|left| left.slot == slot)
+    }
+
+    /// The task, if it is a piece, has waited for its children: these are they.
+    pub fn has_waited(&mut self, piece: TaskId) -> Vec<TaskId> {
+        self.take_children(|left| left.piece == piece)
+    }
+
+    fn take_children(&mut self, are_wanted: impl Fn(&Left) -> bool) -> Vec<TaskId> {
+        self.left.extract_if(.., |left| are_wanted(left)).map(|left| left.task).collect()
+    }
+
+    /// A child of a piece, in that place, has ended.
+    pub fn leaves(&mut self, slot: u32, piece: TaskId, task: TaskId) {
+        self.left.push(Left { slot, piece, task });
+    }
+
+    /// While this number is the same, nothing was told that anybody has done to memory.
+    pub fn epoch(&self) -> u64 {
+        self.contraction.epoch() + self.direct
+    }
 }
 
 /// Tells the stream of what was contracted.
@@ -80,6 +127,9 @@ struct Telling<'a> {
     /// Is what the running strand has read kept?
     keeps: bool,
     running: TaskId,
+    /// Who runs below what is contracted, and, if that is a piece, where the children are noted that it leaves.
+    bottom: u32,
+    left: &'a mut Vec<Left>,
     /// How many strands were told, and lines of them.
     strands: u64,
     lines: u64,
@@ -119,12 +169,37 @@ impl Expand for Telling<'_> {
         Ok(())
     }
 
-    fn run(&mut self, kind: TaskKind, tag: Untold, set: &SmallSet) -> Result<(), Error> {
+    fn run(
+        &mut self,
+        kind: TaskKind,
+        tag: Untold,
+        set: &SmallSet,
+        left: Option<&SmallSet>,
+    ) -> Result<(), Error> {
         let child = self.spawn(kind, tag.birth)?;
         let parent = std::mem::replace(&mut self.running, child);
-        self.accesses(set)?;
+        let of_piece = self.tasks.is_piece(self.bottom) && parent == self.tasks.number_of(self.bottom);
+        if !set.is_empty() {
+            self.accesses(set)?;
+        }
+        if let Some(left) = left {
+            self.run(TaskKind::Child, tag, left, None)?;
+        }
         self.running = parent;
-        self.stream.event(Event::TaskEnd { task: child })
+        self.stream.event(Event::TaskEnd { task: child })?;
+        match kind {
+            TaskKind::Child if of_piece => {
+                self.left.push(Left { slot: self.bottom, piece: parent, task: child });
+                Ok(())
+            }
+            // Nobody will ask for it.
+            TaskKind::Child => self.stream.dropped(Dropped::Future(child)),
+            _ => Ok(()),
+        }
+    }
+
+    fn have_met(&self, first: Side, second: Side) -> bool {
+        self.stream.consumer().have_met(first, second)
     }
 
     #[inline]
@@ -166,11 +241,23 @@ impl Session {
         if !tiny.contraction.is_open() {
             tiny.bottom = tasks.slot();
         }
-        let running = tasks.number_of(tiny.bottom);
+        let (bottom, running) = (tiny.bottom, tasks.number_of(tiny.bottom));
         let was_parallel = tiny.contraction.is_parallel();
-        let mut telling = Telling { stream, tasks, shared, keeps: false, running, strands: 0, lines: 0 };
+        let mut left = std::mem::take(&mut tiny.left);
+        let mut telling = Telling {
+            stream,
+            tasks,
+            shared,
+            keeps: false,
+            running,
+            bottom,
+            left: &mut left,
+            strands: 0,
+            lines: 0,
+        };
         let result = action(tiny, &mut telling);
         let Telling { strands, lines, .. } = telling;
+        tiny.left = left;
         if strands > 0 {
             self.tiny.strands = self.tiny.strands.wrapping_sub(strands);
             self.look_at_memory(lines);
@@ -182,13 +269,20 @@ impl Session {
         result
     }
 
-    /// May the next event take the short path?
+    /// May the next event take the short path? Not if the shadow hears of it, too.
     #[inline]
     fn is_short(&mut self) -> bool {
+        self.is_short_with(false)
+    }
+
+    /// The same, if only the shadow of a task that comes would hear of it, which is due.
+    #[inline]
+    fn is_short_with(&mut self, shadow: bool) -> bool {
         if !self.tiny.on {
             return false;
         }
-        let short = self.stopped.is_none() && self.sync.is_idle() && self.tasks.shadow().is_none();
+        let alone = shadow || !matches!(self.tasks.shadow(), Shadow::Other(_));
+        let short = self.stopped.is_none() && self.sync.is_idle() && alone;
         if !short {
             self.tell();
         }
@@ -199,21 +293,39 @@ impl Session {
     /// where they were, and nothing is contracted any more.
     #[inline]
     pub fn strand_was_tiny(&mut self, keeps: bool) -> bool {
+        let was_tiny = self.took_strand(keeps);
+        self.tiny.direct += u64::from(!was_tiny);
+        was_tiny
+    }
+
+    #[inline]
+    fn took_strand(&mut self, keeps: bool) -> bool {
         if !self.tiny.contraction.is_pending() {
             return false;
         }
-        let small = self.stopped.is_none() && !self.sync.has_accesses() && log::is_small();
+        let small = self.stopped.is_none() && self.sync.is_small() && log::is_small();
+        // What is a thread's own is the shadow's to tell (`nest`).
+        let alone = |nest: &Nest, sync: &Synchronisation| {
+            log::all_lines(|line| nest.is_shared_line(line))
+                && sync.all_lines(|line| nest.is_shared_line(line))
+        };
+        let small = small && (self.tasks.shadow() == Shadow::Itself || alone(&self.nest, &self.sync));
         if !small {
             self.tell();
             return false;
         }
-        let Session { tiny, tasks, sites, owned, thread_locals, .. } = self;
+        let Session { tiny, tasks, sites, sync, shared, owned, thread_locals, .. } = self;
         let private = Private::new(tasks.private(), thread_locals.clone(), owned);
         tiny.own.clear();
         log::take_small(sites, &mut tiny.own, &private);
-        tasks.touch(private.touched());
-        if !tiny.own.is_empty() {
-            tiny.strands += 1;
+        let has_atomics = sync.has_accesses();
+        if has_atomics {
+            sync.add_to(&mut tiny.own, sites, shared, |line| private.of(line));
+        }
+        let touched = private.touched();
+        self.touch_variables(touched);
+        if !self.tiny.own.is_empty() {
+            self.tiny.strands += 1;
             let keeps = keeps && self.shared.is_on();
             let result = self.with_contraction(|tiny, telling| {
                 telling.keeps = keeps;
@@ -221,7 +333,30 @@ impl Session {
             });
             self.look_for_news(result);
         }
+        if has_atomics {
+            self.atomics_were_taken(keeps);
+        }
         true
+    }
+
+    /// The atomic accesses of the running strand are in the contraction, or were told with it.
+    fn atomics_were_taken(&mut self, keeps: bool) {
+        let (contraction, detector) = (&self.tiny.contraction, &**self.stream.consumer());
+        let only = |line| {
+            let [plain, atomic] = contraction.touched(line);
+            (atomic | detector.only_atomic(line)) & !(plain | detector.plain(line))
+        };
+        self.sync.told(&mut self.sites, &mut self.shared, keeps, detector, only);
+    }
+
+    /// The bytes are other memory from here on, and were, when this was the [epoch](Tiny::epoch): now it is another, which is returned.
+    pub fn reused(&mut self, bytes: Bytes, epoch: u64) -> u64 {
+        if epoch == self.tiny.epoch() {
+            self.tiny.contraction.forget_bytes(bytes);
+        } else {
+            self.erase(bytes.start() as usize, bytes.len() as usize);
+        }
+        self.tiny.epoch()
     }
 
     /// Something may have been told.
@@ -288,7 +423,7 @@ impl Session {
     /// It starts a task, which runs.
     #[inline]
     pub fn spawn_tiny(&mut self, kind: TaskKind, birth: Birth, stack: Stack) -> Option<Handle> {
-        if !self.is_short() {
+        if !self.is_short_with(kind == TaskKind::Child) {
             return None;
         }
         self.deliver_before_spawn();

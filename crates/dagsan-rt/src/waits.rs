@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use crate::session::{self, Inside};
 use crate::start;
 use crate::system;
+use crate::threads;
 use crate::turns;
 
 /// Makes the call while others have their turns, if this thread takes turns.
@@ -213,7 +214,7 @@ fn wake(address: usize, most: usize, frame: usize) -> usize {
     let Some(inside) = Inside::enter() else { return 0 };
     let mine = turns::is_seated() && turns::is_mine_inside(&inside);
     let woken = turns::wake(&inside, address, most);
-    if mine && !woken.is_empty() {
+    if mine && !woken.is_empty() && !threads::is_of_scope_left(address) {
         session::called_inside(&inside, frame, |session| session.wakes(address, &woken));
     }
     woken.len()

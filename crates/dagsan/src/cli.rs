@@ -28,8 +28,10 @@ Examples:
   dagsan check program.task                     a program of the task language
   dagsan check programs --format short          all below a directory, a line per race
   dagsan check program.task --report html=a.html
+  dagsan cc -fopenmp program.c -o program       C, with OpenMP or threads
+  dagsan run ./program                          what `dagsan cc` has linked
   dagsan report target/dagsan/findings/x.json   what a native program left, again
-Native programs are run by `cargo dagsan run` and `cargo dagsan test`.";
+Rust programs are run by `cargo dagsan run` and `cargo dagsan test`.";
 
 /// What `dagsan check --help` says besides its options.
 fn check_help() -> String {
@@ -38,6 +40,25 @@ fn check_help() -> String {
          dagsan check programs --report sarif=a.sarif --report html=a.html\n  \
          dagsan check programs --baseline known.json --update-baseline\n\n{}",
         exit::HELP
+    )
+}
+
+/// What `dagsan run --help` says besides its options.
+fn run_help() -> String {
+    format!(
+        "Examples:\n  dagsan run ./program input.txt\n  dagsan run --format short ./program\n  \
+         dagsan run --report sarif=a.sarif --graph graph.svg ./program\n\n{}",
+        exit::NATIVE_HELP
+    )
+}
+
+/// What `dagsan report --help` and `dagsan explain --help` say besides their options.
+fn findings_help() -> String {
+    format!(
+        "Examples:\n  dagsan report target/dagsan/findings/x.json --report html=a.html\n  \
+         dagsan report target/dagsan/findings/x.json --graph graph.svg\n  \
+         dagsan explain target/dagsan/findings/x.json\n\n{}",
+        exit::NATIVE_HELP
     )
 }
 
@@ -75,20 +96,10 @@ pub struct CompilerArguments {
 
 /// Run a program that `dagsan cc` has linked, and say for every schedule of this run whether it races
 #[derive(Debug, Args)]
-#[command(after_help = exit::NATIVE_HELP)]
+#[command(after_help = run_help())]
 pub struct RunArguments {
     #[command(flatten)]
-    pub reports: ReportArguments,
-
-    #[command(flatten)]
-    pub accept: AcceptArguments,
-
-    #[command(flatten)]
-    pub graph: AroundArguments,
-
-    /// Write the report to this file, and not to the terminal
-    #[arg(long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
+    pub told: ToldArguments,
 
     /// When to use colours
     #[arg(long, value_name = "WHEN", default_value = "auto")]
@@ -101,7 +112,7 @@ pub struct RunArguments {
 
 /// Show again what a program under `cargo dagsan` was found to do
 #[derive(Debug, Args)]
-#[command(after_help = exit::NATIVE_HELP)]
+#[command(after_help = findings_help())]
 pub struct FindingsArguments {
     /// A file of findings; `cargo dagsan` names it when there are races
     #[arg(value_name = "FILE")]
@@ -119,6 +130,45 @@ pub struct FindingsArguments {
     /// When to use colours
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub color: ColorChoice,
+}
+
+/// What is told of native programs that run, and where
+#[derive(Debug, Clone, Default, Args)]
+pub struct ToldArguments {
+    #[command(flatten)]
+    pub reports: ReportArguments,
+
+    #[command(flatten)]
+    pub accept: AcceptArguments,
+
+    #[command(flatten)]
+    pub graph: AroundArguments,
+
+    /// Write what --format shows to FILE instead
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+impl ToldArguments {
+    /// Does each file have one report only, and a directory? What is wrong is said before anything is built and run, which may take long.
+    pub fn check_files(&self) -> Result<()> {
+        let others = [self.graph.file.as_ref().map(|file| &file.path), self.output.as_ref()];
+        let others = others.into_iter().flatten().map(PathBuf::as_path);
+        for path in self.reports.files.iter().map(|file| file.path.as_path()).chain(others.clone()) {
+            if let Some(directory) =
+                path.parent().filter(|name| !name.as_os_str().is_empty() && !name.is_dir())
+            {
+                bail!("cannot write {}: there is no directory {}", path.display(), directory.display());
+            }
+        }
+        self.reports.check_files(others)
+    }
+
+    /// The file of `--output`, by a name that means the same in every directory.
+    pub fn absolute_output(&self) -> Result<Option<PathBuf>> {
+        let absolute = self.output.as_ref().map(std::path::absolute).transpose();
+        absolute.context("cannot tell the current directory")
+    }
 }
 
 /// A picture of what is around the races of a native program
@@ -370,6 +420,23 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_report_without_a_directory_is_refused_before_the_run() {
+        let told = |line: &str| match Cli::try_parse_from(line.split(' ')).unwrap().action {
+            Action::Run(arguments) => arguments.told.check_files().map_err(|error| error.to_string()),
+            other => panic!("{other:?}"),
+        };
+        for option in ["--report sarif=/no/such/x", "--graph /no/such/x.svg", "--output /no/such/x"] {
+            let why = told(&format!("dagsan run {option} ./program")).unwrap_err();
+            assert!(
+                why.starts_with("cannot write /no/such/x")
+                    && why.ends_with(": there is no directory /no/such"),
+                "{why}"
+            );
+        }
+        assert_eq!(told("dagsan run --report json=x --output /dev/null ./program"), Ok(()));
     }
 
     #[test]

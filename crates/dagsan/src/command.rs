@@ -11,7 +11,7 @@ use std::time::Duration;
 use anstream::{AutoStream, ColorChoice};
 use anyhow::{Context, Result, ensure};
 use dagsan_lang::Limits;
-use dagsan_report::{End, Expectation, Format, Project, Report, Source, Verdict, text};
+use dagsan_report::{End, Expectation, Format, Project, Report, Source, Verdict, clean_message, text};
 
 use crate::accept::{Accepting, Met};
 use crate::check::{self, Checked, Options};
@@ -21,6 +21,7 @@ use crate::expect::{self, Exceptions, Expected};
 use crate::inputs;
 use crate::reports::ReportFiles;
 use crate::schedules;
+use crate::tell_error;
 
 /// Does what was asked, and says how to end.
 pub fn run(arguments: &CheckArguments) -> Result<Code> {
@@ -71,7 +72,7 @@ pub fn run(arguments: &CheckArguments) -> Result<Code> {
                 Ok(()) => report.notes.push(format!("the computation graph is in {}", file.path.display())),
                 // The verdict stands without its picture.
                 Err(error) => {
-                    anstream::eprintln!("error: {error:#}");
+                    tell_error(&error);
                     code = code.max(Code::Usage);
                 }
             }
@@ -92,10 +93,10 @@ pub fn run(arguments: &CheckArguments) -> Result<Code> {
     out.finish()?;
     let warnings = accepting.finish(&met);
     for warning in warnings.iter().flatten() {
-        anstream::eprintln!("warning: {warning}");
+        anstream::eprintln!("warning: {}", clean_message(warning));
     }
     for error in [files.write().err(), warnings.err()].into_iter().flatten() {
-        anstream::eprintln!("error: {error:#}");
+        tell_error(&error);
         code = code.max(Code::Usage);
     }
     Ok(code)

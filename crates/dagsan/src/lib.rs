@@ -29,6 +29,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Parser;
+use dagsan_report::clean_message;
 
 use cli::{Action, Cli, CompilerArguments};
 use exit::Code;
@@ -74,9 +75,14 @@ pub fn cargo_dagsan() -> ExitCode {
     end(native::cargo_dagsan(std::env::args_os().skip(1).collect()))
 }
 
+/// Says what went wrong. Names in it may come from files that somebody else has written.
+fn tell_error(error: &anyhow::Error) {
+    anstream::eprintln!("error: {}", clean_message(&format!("{error:#}")));
+}
+
 fn end(code: Result<u8>) -> ExitCode {
     ExitCode::from(code.unwrap_or_else(|error| {
-        anstream::eprintln!("error: {error:#}");
+        tell_error(&error);
         Code::Usage.number()
     }))
 }

@@ -11,9 +11,10 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
-use dagsan_fuzz::marks::{BASE, Function, generate, interpret, smaller, write};
+use dagsan_fuzz::marks::{BASE, Function, Processor, generate, interpret, smaller, write};
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::value_name;
 use batch::{Builder, Profile};
 use verdict::Failure;
 
@@ -29,9 +30,8 @@ pub struct Args {
     /// How many functions go into one build
     #[arg(long, default_value_t = 800)]
     batch: u64,
-    /// How the functions are built: `release`, `dev`, `fat` for release with fat link-time optimisation, or `tuned` for
-    /// development with optimisation
-    #[arg(long, default_value = "release")]
+    /// How the functions are built
+    #[arg(long, value_enum, default_value_t = Profile::Release)]
     profile: Profile,
     /// Which eliminations the pass makes (`DAGSAN_ELIM`)
     #[arg(long)]
@@ -44,10 +44,13 @@ pub struct Args {
 /// Fuzzes, and fails at the first batch with a disagreement.
 pub fn run(root: &Path, args: &Args) -> Result<()> {
     let start = Instant::now();
-    let avx2 = std::arch::is_x86_feature_detected!("avx2");
+    let processor = Processor {
+        avx2: std::arch::is_x86_feature_detected!("avx2"),
+        avx512: std::arch::is_x86_feature_detected!("avx512vl"),
+    };
     if args.show {
         for number in 0..args.count {
-            let function = generate(args.seed.wrapping_add(number), avx2);
+            let function = generate(args.seed.wrapping_add(number), processor);
             println!("// seed {}\n{}\n{:?}\n", function.seed, write(&function, "f"), function.input);
         }
         return Ok(());
@@ -62,7 +65,7 @@ pub fn run(root: &Path, args: &Args) -> Result<()> {
     while next < args.count {
         let end = args.count.min(next + args.batch.max(1));
         let functions: Vec<Function> =
-            (next..end).map(|number| generate(args.seed.wrapping_add(number), avx2)).collect();
+            (next..end).map(|number| generate(args.seed.wrapping_add(number), processor)).collect();
         let verdicts = builder.judge(&functions)?;
         let failing =
             functions.iter().zip(verdicts).filter_map(|(function, failure)| Some((function, failure?)));
@@ -112,7 +115,7 @@ fn report(args: &Args, builder: &Builder, function: &Function, failure: Failure)
     let (small, failure) = shrink(builder, function.clone(), failure)?;
     println!("\n{}\n{:?}\n\n{failure}", write(&small, "f"), small.input);
     let elim = args.elim.as_ref().map(|list| format!(" --elim {list}")).unwrap_or_default();
-    let (seed, profile) = (function.seed, args.profile);
+    let (seed, profile) = (function.seed, value_name(&args.profile));
     println!(
         "\nmake it again with:  cargo xtask fuzz-marks --seed {seed} --count 1 --profile {profile}{elim}"
     );

@@ -17,6 +17,7 @@ use dagsan_core::order::{self, Engine};
 use dagsan_fuzz::Class;
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::value_name;
 use batch::{Builder, Profile};
 pub use batch::{Form, wait};
 use case::{Case, Failure};
@@ -40,8 +41,8 @@ pub struct Args {
     /// What the runtime is asked for besides, as in DAGSAN_OPTIONS
     #[arg(long, default_value = "")]
     options: String,
-    /// How the programs are built: `release` or `dev`
-    #[arg(long, default_value = "release")]
+    /// How the programs are built
+    #[arg(long, value_enum, default_value_t = Profile::Release)]
     profile: Profile,
     /// Only programs of this class: see `cargo xtask fuzz`
     #[arg(long)]
@@ -49,6 +50,9 @@ pub struct Args {
     /// Only this engine, on the programs that it supports
     #[arg(long)]
     engine: Option<String>,
+    /// Tasks are threads. What a run shows depends on its order, which the program tells and the oracle is given
+    #[arg(long)]
+    threads: bool,
     /// Processes at a time
     #[arg(long, default_value_t = std::thread::available_parallelism().map_or(1, usize::from))]
     jobs: usize,
@@ -69,7 +73,7 @@ pub fn run(root: &Path, args: &Args) -> Result<()> {
     let engine = args.engine.as_deref().map(order::find).transpose()?;
     if args.show {
         for number in 0..args.programs {
-            let case = Case::random(args.seed.wrapping_add(number), args.class, engine)?;
+            let case = Case::random(args.seed.wrapping_add(number), args.class, engine, args.threads)?;
             println!("// {}\n{}{case}\n", case.name, case.said.program);
         }
         return Ok(());
@@ -81,12 +85,12 @@ pub fn run(root: &Path, args: &Args) -> Result<()> {
             .unwrap_or_else(|_| ProgressStyle::default_bar()),
     );
     let mut tally = Tally { building: start.elapsed(), ..Tally::default() };
-    let mut cases = kept(root, engine)?;
+    let mut cases = kept(root, engine, args.threads)?;
     let mut next = 0;
     loop {
         let end = args.programs.min(next + args.batch.max(1));
         for seed in next..end {
-            cases.push(Case::random(args.seed.wrapping_add(seed), args.class, engine)?);
+            cases.push(Case::random(args.seed.wrapping_add(seed), args.class, engine, args.threads)?);
         }
         bar.set_message("building");
         if let Some((case, failure)) = batch(&builder, &cases, args.jobs, &mut tally, &bar)? {
@@ -135,9 +139,9 @@ impl Tally {
     fn add(&mut self, case: &Case) {
         self.programs += 1;
         self.racy += u64::from(!case.racy(order::default_engine()).is_empty());
-        self.deadlocks += u64::from(case.outcome.deadlock);
-        self.tasks += u64::from(case.outcome.tasks);
-        self.accesses += case.outcome.accesses;
+        self.deadlocks += u64::from(case.outcome().deadlock);
+        self.tasks += u64::from(case.outcome().tasks);
+        self.accesses += case.outcome().accesses;
         self.runs += case.runs.len() as u64;
         self.changed += case.said.changed;
         self.statements += case.said.program.walk().count();
@@ -179,18 +183,17 @@ fn batch<'c>(
 }
 
 /// The programs that are kept, each with every engine that supports it.
-fn kept(root: &Path, engine: Option<&'static Engine>) -> Result<Vec<Case>> {
+fn kept(root: &Path, engine: Option<&'static Engine>, threads: bool) -> Result<Vec<Case>> {
     let mut cases = Vec::new();
-    for (directory, is_said) in
-        [(root.join(REGRESSIONS), false), (root.join(REGRESSIONS).join("native"), true)]
-    {
+    let kept = root.join(REGRESSIONS);
+    for (directory, is_said) in [(kept.clone(), false), (kept.join("native"), true)] {
         let listing = directory.read_dir().with_context(|| format!("cannot list {}", directory.display()))?;
         let mut files: Vec<PathBuf> = listing.flatten().map(|entry| entry.path()).collect();
         files.retain(|path| path.extension().is_some_and(|extension| extension == "prog"));
         files.sort();
         for path in files {
             for nest in 0..NESTS {
-                cases.push(Case::kept(&path, is_said, nest, engine)?);
+                cases.push(Case::kept(&path, is_said, nest, engine, threads)?);
             }
         }
     }
@@ -206,14 +209,15 @@ fn report(args: &Args, builder: &Builder, case: &Case, failure: Failure) -> Resu
     if let Some(seed) = case.seed {
         let class = args.class.map(|class| format!(" --class {class}")).unwrap_or_default();
         let engine = args.engine.as_ref().map(|name| format!(" --engine {name}")).unwrap_or_default();
+        let threads = if args.threads { " --threads" } else { "" };
         let compiled = if args.compiled { " --compiled" } else { "" };
         let options = match args.options.as_str() {
             "" => String::new(),
             options => format!(" --options {options}"),
         };
-        let profile = args.profile;
+        let profile = value_name(&args.profile);
         println!(
-            "\nmake it again with:  cargo xtask fuzz-native --seed {seed} --programs 1 --profile {profile}{class}{engine}{compiled}{options}"
+            "\nmake it again with:  cargo xtask fuzz-native --seed {seed} --programs 1 --profile {profile}{class}{engine}{threads}{compiled}{options}"
         );
         println!("keep the small one:  {REGRESSIONS}/native/NAME.prog");
     }

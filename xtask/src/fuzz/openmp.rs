@@ -15,6 +15,7 @@ use dagsan_fuzz::openmp::{generate, smaller, write_batch};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::native::Form;
+use super::value_name;
 use batch::{Builder, Level};
 use case::{Case, Failure};
 
@@ -27,8 +28,8 @@ pub struct Args {
     /// Seed of the first program
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How they are optimised: `O0` or `O2`; batches take turns otherwise
-    #[arg(long)]
+    /// How they are optimised; batches take turns otherwise
+    #[arg(long, value_enum)]
     level: Option<Level>,
     /// Threads of each region; any number otherwise
     #[arg(long)]
@@ -121,10 +122,11 @@ pub fn run(root: &Path, args: &Args) -> Result<()> {
 }
 
 fn report(args: &Args, builder: &Builder, level: Level, case: &Case, failure: Failure) -> Result<()> {
-    println!("seed {}, -{level}: {failure}", case.seed);
+    let name = value_name(&level);
+    println!("seed {}, -{name}: {failure}", case.seed);
     println!("shrinking a program of {} statements …", case.program.len());
     let (small, failure) = shrink(builder, level, case, failure, args)?;
-    println!("\n{}\n-{level}: {failure}", write_batch(&[&small.program]));
+    println!("\n{}\n-{name}: {failure}", write_batch(&[&small.program]));
     let threads = args.threads.map(|threads| format!(" --threads {threads}")).unwrap_or_default();
     let compiled = if args.compiled { " --compiled" } else { "" };
     let options = match args.options.as_str() {
@@ -132,7 +134,7 @@ fn report(args: &Args, builder: &Builder, level: Level, case: &Case, failure: Fa
         options => format!(" --options {options}"),
     };
     println!(
-        "make it again with:  cargo xtask fuzz-openmp --seed {} --programs 1 --level {level}{threads}{compiled}{options}",
+        "make it again with:  cargo xtask fuzz-openmp --seed {} --programs 1 --level {name}{threads}{compiled}{options}",
         case.seed
     );
     println!("keep the small one, in a user's words:  corpus/openmp/NAME.c");

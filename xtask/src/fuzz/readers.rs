@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 
+use super::value_name;
 use samples::Samples;
 use targets::{Answer, Target};
 
@@ -62,12 +63,6 @@ pub enum Reader {
     Baseline,
 }
 
-impl Reader {
-    fn name(self) -> String {
-        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
-    }
-}
-
 /// Fuzzes, and fails at the first case that is not survived.
 pub fn run(root: &Path, args: &Args) -> Result<()> {
     let directory = root.join("target/fuzz-readers");
@@ -84,7 +79,11 @@ pub fn run(root: &Path, args: &Args) -> Result<()> {
                 Ok(seed) => last = seed,
                 Err(_) => {
                     inside.child.wait().context("cannot wait for the process that reads")?;
-                    println!("{}: {line} in {:.0} s", args.reader.name(), started.elapsed().as_secs_f64());
+                    println!(
+                        "{}: {line} in {:.0} s",
+                        value_name(&args.reader),
+                        started.elapsed().as_secs_f64()
+                    );
                     return Ok(());
                 }
             },
@@ -99,11 +98,14 @@ pub fn run(root: &Path, args: &Args) -> Result<()> {
         }
     };
     let samples = Samples::load(&directory, args.reader)?;
-    let file = directory.join(format!("{}-{last}", args.reader.name()));
+    let file = directory.join(format!("{}-{last}", value_name(&args.reader)));
     fs::write(&file, mutate::case(&samples, args.reader, last))
         .with_context(|| format!("cannot write {}", file.display()))?;
     println!("seed {last}: {how}; the file is kept as {}", file.display());
-    println!("make it again with:  cargo xtask fuzz-readers {} --seed {last} --cases 1", args.reader.name());
+    println!(
+        "make it again with:  cargo xtask fuzz-readers {} --seed {last} --cases 1",
+        value_name(&args.reader)
+    );
     bail!("a reader does not survive a file")
 }
 
@@ -118,7 +120,7 @@ impl Inside {
     fn start(args: &Args) -> Result<Inside> {
         let executable = std::env::current_exe().context("cannot tell where xtask is")?;
         let mut command = Command::new(executable);
-        command.args(["fuzz-readers", &args.reader.name(), "--inside"]);
+        command.args(["fuzz-readers", &value_name(&args.reader), "--inside"]);
         let numbers = [
             ("--seconds", args.seconds),
             ("--cases", args.cases),

@@ -9,11 +9,12 @@
 //! ```text
 //!   level    an open scope, or a task that runs in it; the last is the innermost
 //!            ├─ serial     S-bag: what precedes whatever the level does next: its own strands, what it has joined
-//!            └─ parallel   P-bag: what its tasks did that are not joined yet: one group
+//!            ├─ parallel   P-bag: what its tasks did that are not joined yet: one group
+//!            └─ left       P-bag: what children of these did, which their parents have not waited for: only the finish around joins them
 //!
 //!   own accesses     against the P-bags of all levels; then into serial        sync          parallel into serial
-//!   a task ends      its bags into the parallel one of the level below         a scope ends  its bags into the serial one
-//!                                                                                            of the level below
+//!   a task ends      its bags into the parallel one of the level below,        a scope ends  its bags into the serial one
+//!                    what it leaves behind into the left one                                 of the level below
 //! ```
 //!
 //! So this is SP-bags (paper 004) on a small shadow memory (`lines`), in front of the engine: what it finds to be in order costs no more than
@@ -30,7 +31,16 @@
 //! to everything outside is the same; and readers for which one in a P-bag stands: whatever comes later and follows that one
 //! comes after the end of its scope, and so follows the other, too.
 //!
-//! **What it does not take**: anything but fork-join. A task that goes on elsewhere or waits, futures, promises, locks, atomics,
+//! *Children* ([`TaskKind::Child`]) that their parent leaves behind are told as a child of the group, which then ends: so the finish around takes them over,
+//! as it did. What the group did may precede what they do, never the other way round. While there are children, only a reader that was left behind stands for others:
+//! of two in a P-bag a `sync` may join the one and not the other.
+//!
+//! **Atomic accesses** do not race with each other, and else are accesses like others. That two of them [meet](crate::race::Meeting) the engine must hear of,
+//! once for each pair of places in the code. So a parallel pair that it does not know is told as if it was a conflict; what it
+//! knows is contracted, and may be told as if it was in order. What operations say about the order, by acquire and release, is not for here: the front
+//! end expands before it tells of that.
+//!
+//! **What it does not take**: anything but fork-join. A task that goes on elsewhere or waits, futures, promises, locks, acquires and releases,
 //! detached tasks, memory that becomes other memory and is [touched](Contraction::touches): the front end expands, and tells them to the
 //! stream itself. So it does for strands with
 //! many lines: they are worth a strand.
@@ -39,20 +49,22 @@
 //! that wants to say more of a race than that there is one runs the program again without.
 
 mod bags;
+mod level;
 mod lines;
 mod set;
 
-pub use set::{SmallSet, Touched};
+pub use level::Opened;
+pub use set::{Side, SmallSet, Touched};
 
 use std::ops::Range;
 
-use bags::{Bag, Bags};
+use bags::{Bag, Bags, Kind};
+use level::{Level, LevelKind, is_running, may_be_in, owners};
 use lines::{Lines, Owner};
 
-use crate::bytes::{Bytes, LINE_BYTES};
+use crate::bytes::Bytes;
 use crate::error::Error;
-use crate::event::{Event, TaskKind};
-use crate::ids::TaskId;
+use crate::event::TaskKind;
 
 /// Room for so many lines is enough, and all of it stays in the processor's second cache.
 pub const MOST: usize = 1024;
@@ -71,40 +83,22 @@ pub trait Expand {
     /// It starts a task, which runs.
     fn start(&mut self, kind: TaskKind, tag: Self::Tag) -> Result<(), Error>;
 
-    /// It starts a task that does this and ends; then it goes on. The task may stand for many.
-    fn run(&mut self, kind: TaskKind, tag: Self::Tag, set: &SmallSet) -> Result<(), Error>;
+    /// It starts a task that does this and ends; then it goes on. The task may stand for many. Before it ends, it may leave a child behind, which does that.
+    fn run(
+        &mut self,
+        kind: TaskKind,
+        tag: Self::Tag,
+        set: &SmallSet,
+        left: Option<&SmallSet>,
+    ) -> Result<(), Error>;
+
+    /// Is it known of two places in the code that they meet, in this order?
+    fn have_met(&self, first: Side, second: Side) -> bool;
 
     /// The running strand has read these bytes of a line, which is contracted, and nothing that is contracted has written them.
     #[inline]
     fn has_read(&mut self, line: u64, bytes: u64) {
         let _ = (line, bytes);
-    }
-}
-
-/// A scope.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Opened {
-    /// A procedure, whose spawns its syncs join.
-    Frame,
-    /// A finish.
-    Finish,
-}
-
-impl Opened {
-    /// `task` opens it.
-    pub fn begin(self, task: TaskId) -> Event {
-        match self {
-            Opened::Frame => Event::FrameBegin { task },
-            Opened::Finish => Event::FinishBegin { task },
-        }
-    }
-
-    /// `task` closes it.
-    pub fn end(self, task: TaskId) -> Event {
-        match self {
-            Opened::Frame => Event::FrameEnd { task },
-            Opened::Finish => Event::FinishEnd { task },
-        }
     }
 }
 
@@ -118,65 +112,6 @@ pub enum Taken {
     Pass,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum LevelKind {
-    /// What the stream knows: the running task in its innermost scope.
-    Bottom,
-    Task(TaskKind),
-    Scope(Opened),
-}
-
-#[derive(Debug, Clone)]
-struct Level<T> {
-    kind: LevelKind,
-    /// Of a task.
-    tag: Option<T>,
-    /// Which of the tasks at this level it is; 0 if it is none.
-    number: u32,
-    /// The stack of a task, and all of those from the bottom to here, as addresses.
-    stack: Range<u64>,
-    stacks: Range<u64>,
-    /// What it has done itself and joined, if that has touched anything.
-    serial: Option<Bag>,
-    /// What its tasks have done that are not joined.
-    parallel: Option<Bag>,
-    /// The first task of the group.
-    group: Option<(TaskKind, T)>,
-}
-
-impl<T: Copy> Level<T> {
-    fn new() -> Level<T> {
-        Level {
-            kind: LevelKind::Bottom,
-            tag: None,
-            number: 0,
-            stack: 0..0,
-            stacks: 0..0,
-            serial: None,
-            parallel: None,
-            group: None,
-        }
-    }
-
-    #[inline]
-    fn begin(&mut self, kind: LevelKind, stacks: Range<u64>) {
-        *self = Level { kind, stacks, ..Level::new() };
-    }
-
-    /// Does the scope that this level is in join a task of that kind together with all others of the group?
-    #[inline]
-    fn takes(&self, kind: TaskKind) -> bool {
-        let joined = match (self.kind, kind) {
-            (LevelKind::Bottom, TaskKind::Spawn | TaskKind::Async) => true,
-            (LevelKind::Scope(Opened::Frame) | LevelKind::Task(_), TaskKind::Spawn) => true,
-            // Its own finish joins it, and that is the innermost one.
-            (LevelKind::Scope(Opened::Finish) | LevelKind::Task(TaskKind::Async), TaskKind::Async) => true,
-            _ => false,
-        };
-        joined && self.group.is_none_or(|(other, _)| other == kind)
-    }
-}
-
 /// See the module's documentation.
 #[derive(Debug, Clone)]
 pub struct Contraction<T> {
@@ -188,12 +123,16 @@ pub struct Contraction<T> {
     latest: u32,
     lines: Lines,
     bags: Bags,
-    /// How many tasks run here, and how many levels have a group.
+    /// How many tasks run here, how many levels have a group, and how many something that was left behind.
     parallel: usize,
+    /// Are there children?
+    children: bool,
     /// How many tasks were contracted.
     tasks: u64,
     /// How many of them are told as one.
     told: u64,
+    /// How often lines were told, or forgotten.
+    epoch: u64,
 }
 
 impl<T: Copy> Contraction<T> {
@@ -206,8 +145,10 @@ impl<T: Copy> Contraction<T> {
             lines: Lines::new(limit.min(MOST)),
             bags: Bags::default(),
             parallel: 0,
+            children: false,
             tasks: 0,
             told: 0,
+            epoch: 0,
         }
     }
 
@@ -219,7 +160,7 @@ impl<T: Copy> Contraction<T> {
     /// Is there anything that the stream has not heard of?
     #[inline]
     pub fn is_pending(&self) -> bool {
-        self.top > 0 || self.levels[0].group.is_some() || !self.lines.is_empty()
+        self.top > 0 || self.levels[0].groups() > 0 || !self.lines.is_empty()
     }
 
     /// Is anything that the stream has not heard of parallel to what comes, or to something else?
@@ -255,10 +196,23 @@ impl<T: Copy> Contraction<T> {
     pub fn forget(&mut self) {
         debug_assert!(self.parallel == 0);
         self.forget_lines();
-        self.levels[..=self.top].iter_mut().for_each(|level| (level.serial, level.parallel) = (None, None));
+        self.levels[..=self.top].iter_mut().for_each(|level| {
+            (level.serial, level.parallel, level.left) = (None, None, None);
+        });
+    }
+
+    /// While this number is the same, nothing of what was taken here has been told.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// The bytes are other memory from here on, and there is nothing about what they were but what was taken here: it is forgotten.
+    pub fn forget_bytes(&mut self, bytes: Bytes) {
+        bytes.lines().for_each(|(line, mask)| self.lines.forget(line, mask));
     }
 
     fn forget_lines(&mut self) {
+        self.epoch += 1;
         self.lines.clear();
         self.bags.clear();
     }
@@ -271,46 +225,46 @@ impl<T: Copy> Contraction<T> {
     #[inline(never)]
     fn expand_all(&mut self, to: &mut impl Expand<Tag = T>) -> Result<(), Error> {
         let open = std::mem::take(&mut self.top);
-        self.parallel = 0;
+        (self.parallel, self.children) = (0, false);
         let mut sets = self.sets(open).into_iter();
-        for Level { kind, tag, group, .. } in &self.levels[..=open] {
+        for Level { kind, tag, group, left_by, .. } in &self.levels[..=open] {
             match (*kind, *tag) {
                 (LevelKind::Bottom, _) => {}
                 (LevelKind::Scope(scope), _) => to.open(scope)?,
                 (LevelKind::Task(kind), Some(tag)) => to.start(kind, tag)?,
                 (LevelKind::Task(_), None) => unreachable!("every task has a tag"),
             }
-            if let Some(serial) = sets.next().filter(|serial| !serial.is_empty()) {
+            let [serial, parallel, left] = [(); 3].map(|()| sets.next().unwrap_or_default());
+            if !serial.is_empty() {
                 to.accesses(&serial)?;
             }
-            let parallel = sets.next().filter(|parallel| !parallel.is_empty());
-            if let (Some((kind, tag)), Some(parallel)) = (*group, parallel) {
-                to.run(kind, tag, &parallel)?;
-                self.told += 1;
+            let left = Some(&left).filter(|left| !left.is_empty());
+            let group = group.or(left_by.map(|tag| (TaskKind::Child, tag)));
+            if let Some((kind, tag)) = group.filter(|_| left.is_some() || !parallel.is_empty()) {
+                to.run(kind, tag, &parallel, left)?;
+                self.told += 1 + u64::from(left.is_some());
             }
         }
         self.levels[0].begin(LevelKind::Bottom, 0..0);
         Ok(())
     }
 
-    /// What the bags of all levels have done, sorted by lines: for each level the serial one, and the parallel one. The lines are forgotten.
+    /// What the bags of all levels have done: for each level the serial one, the parallel one, and what was left behind. The lines are forgotten.
     fn sets(&mut self, open: usize) -> Vec<SmallSet> {
-        let mut owners = Vec::new();
+        // By bags: which set is whose.
+        let mut owners = vec![usize::MAX; self.bags.len()];
         for (number, level) in self.levels[..=open].iter().enumerate() {
-            let bags = [(level.serial, 2 * number), (level.parallel, 2 * number + 1)];
-            owners.extend(bags.into_iter().filter_map(|(bag, owner)| Some((self.bags.find(bag?), owner))));
+            for (bag, set) in [level.serial, level.parallel, level.left].into_iter().zip(3 * number..) {
+                if let Some(bag) = bag {
+                    owners[self.bags.find(bag).index()] = set;
+                }
+            }
         }
-        let mut sets = vec![SmallSet::default(); 2 * (open + 1)];
-        let runs = |owner| is_running(&self.levels[..=open], owner);
-        let mut lines: Vec<(u64, Bag, Touched)> =
-            self.lines.iter(runs).map(|(bag, line, touched)| (line, bag, touched)).collect();
-        lines.sort_unstable_by_key(|&(line, ..)| line);
-        for (line, bag, touched) in lines {
-            let bag = self.bags.find(bag);
-            // There are few levels, and the innermost have done most.
-            let owner = owners.iter().rev().find(|&&(other, _)| other == bag);
-            let &(_, owner) = owner.expect("every bag is that of a level");
-            sets[owner].add_latest(line, touched);
+        let mut sets = vec![SmallSet::default(); 3 * (open + 1)];
+        let levels = &self.levels[..=open];
+        for (bag, line, touched, atomic) in self.lines.iter(|owner| is_running(levels, owner)) {
+            // Every bag is that of a level. What comes of one line comes together.
+            sets[owners[self.bags.find(bag).index()]].add_latest(line, touched, atomic);
         }
         self.forget_lines();
         sets
@@ -322,28 +276,39 @@ impl<T: Copy> Contraction<T> {
         if set.is_empty() {
             return Ok(());
         }
-        let runs = |owner| is_running(&self.levels[..=self.top], owner);
-        if self.lines.conflicts(set, &mut self.bags, runs) {
-            self.expand(to)?;
-            return to.accesses(set);
-        }
         if !self.lines.fits(set) {
             self.expand(to)?;
             if !self.lines.fits(set) {
                 return to.accesses(set);
             }
         }
+        let runs = |owner| is_running(&self.levels[..=self.top], owner);
+        if self.lines.conflicts(set, &mut self.bags, runs, |first, second| to.have_met(first, second)) {
+            self.expand(to)?;
+            return to.accesses(set);
+        }
         if self.bags.are_many() {
             self.collect_bags();
         }
         let bag = *self.levels[self.top].serial.get_or_insert_with(|| self.bags.serial());
+        let bag = self.bags.find(bag);
         let levels = &self.levels[..=self.top];
         let runs = |owner| is_running(levels, owner);
         let stacks = &levels[self.top].stacks;
-        for (line, touched) in set.iter() {
-            let start = line * LINE_BYTES;
-            if start >= stacks.end || start + LINE_BYTES <= stacks.start {
-                let read = self.lines.add((line, touched), (bag, Owner::NOBODY), &mut self.bags, runs);
+        let stands = !self.children;
+        // Before the others: what the strand has written atomically it has not only read.
+        for (line, touched) in set.atomic() {
+            for (owner, bytes) in owners(levels, line) {
+                let part = touched.to(bytes);
+                if !part.is_nothing() {
+                    self.lines.add_atomic((line, &part), (bag, owner, stands), &mut self.bags, runs);
+                }
+            }
+        }
+        for (number, (line, touched)) in set.plain().enumerate() {
+            if !may_be_in(stacks, line) {
+                let who = (bag, Owner::NOBODY, stands);
+                let read = self.lines.add((number, touched), who, &mut self.bags, runs);
                 if read != 0 {
                     to.has_read(line, read);
                 }
@@ -353,18 +318,25 @@ impl<T: Copy> Contraction<T> {
             for (owner, bytes) in owners(levels, line) {
                 let part = touched.to(bytes);
                 if !part.is_nothing() {
-                    self.lines.add((line, &part), (bag, owner), &mut self.bags, runs);
+                    self.lines.add((number, &part), (bag, owner, stands), &mut self.bags, runs);
                 }
             }
         }
         Ok(())
     }
 
+    /// The bytes of a line that something pending has accessed: not atomically, and atomically.
+    pub fn touched(&self, line: u64) -> [u64; 2] {
+        self.lines.touched(line, |owner| is_running(&self.levels[..=self.top], owner))
+    }
+
     #[cold]
     fn collect_bags(&mut self) {
         let (levels, lines) = (&mut self.levels[..=self.top], &mut self.lines);
         self.bags.collect(|rename| {
-            for bag in levels.iter_mut().flat_map(|level| [&mut level.serial, &mut level.parallel]) {
+            for bag in
+                levels.iter_mut().flat_map(|Level { serial, parallel, left, .. }| [serial, parallel, left])
+            {
                 *bag = bag.map(&mut *rename);
             }
             lines.rename(rename);
@@ -395,6 +367,7 @@ impl<T: Copy> Contraction<T> {
         let level = self.push(LevelKind::Task(kind), stacks);
         (level.tag, level.number, level.stack) = (Some(tag), number, stack);
         self.parallel += 1;
+        self.children |= kind == TaskKind::Child;
         Ok(Taken::Here)
     }
 
@@ -438,102 +411,69 @@ impl<T: Copy> Contraction<T> {
         if level.group.is_some_and(|(kind, _)| kind == TaskKind::Spawn) {
             return self.pass(to);
         }
-        let bags = [below.parallel, level.serial, level.parallel];
-        // The task and its group are no more; a group is there now, or was.
-        let over = usize::from(level.group.is_some()) + usize::from(below.group.is_some());
+        let leaves = level.group.is_some_and(|(kind, _)| kind == TaskKind::Child);
+        // The task and its groups are no more; groups are there now, or were.
+        let (was, left_by) = (level.groups() + below.groups(), level.left_by.or(leaves.then_some(tag)));
         below.group.get_or_insert((kind, tag));
-        let parallel = self.merge(bags);
-        if let Some(bag) = parallel {
-            self.bags.set_parallel(bag, true);
+        below.left_by = below.left_by.or(left_by);
+        let now = below.groups();
+        let (mut bags, mut left) =
+            ([below.parallel, level.serial, level.parallel], [below.left, level.left, None]);
+        if leaves {
+            left[2] = bags[2].take();
         }
-        self.levels[self.top - 1].parallel = parallel;
-        self.parallel -= over;
+        let (parallel, left) = (self.merge_as(Kind::Parallel, bags), self.merge_as(Kind::Left, left));
+        let below = &mut self.levels[self.top - 1];
+        (below.parallel, below.left) = (parallel, left);
+        self.parallel = self.parallel - 1 - was + now;
         self.top -= 1;
         self.tasks += 1;
         Ok(Taken::Here)
     }
 
-    /// All of these as one, which is what the first of them was.
+    /// All of these as one bag of this kind.
     #[inline]
-    fn merge(&mut self, bags: [Option<Bag>; 3]) -> Option<Bag> {
-        bags.into_iter().flatten().reduce(|all, bag| {
+    fn merge_as<const N: usize>(&mut self, kind: Kind, bags: [Option<Bag>; N]) -> Option<Bag> {
+        let all = bags.into_iter().flatten().reduce(|all, bag| {
             self.bags.union(all, bag);
             all
-        })
+        });
+        if let Some(bag) = all {
+            self.bags.set(bag, kind);
+        }
+        all
     }
 
     /// It joins what it has spawned in its innermost frame.
     #[inline]
     pub fn sync(&mut self, to: &mut impl Expand<Tag = T>) -> Result<Taken, Error> {
         let Level { kind, serial, parallel, group, .. } = &mut self.levels[self.top];
-        let spawns = group.is_none_or(|(kind, _)| kind == TaskKind::Spawn);
+        let spawns = group.is_none_or(|(kind, _)| matches!(kind, TaskKind::Spawn | TaskKind::Child));
         // In a finish it would join what the frame around that has spawned.
         let instance = matches!(kind, LevelKind::Scope(Opened::Frame) | LevelKind::Task(_));
         if !instance || !spawns {
             return self.pass(to);
         }
-        let bags = [*serial, parallel.take(), None];
+        let bags = [*serial, parallel.take()];
         self.parallel -= usize::from(group.take().is_some());
-        self.levels[self.top].serial = self.precede(bags);
+        self.levels[self.top].serial = self.merge_as(Kind::Serial, bags);
         Ok(Taken::Here)
-    }
-
-    /// All of these precede the running strand.
-    #[inline]
-    fn precede(&mut self, bags: [Option<Bag>; 3]) -> Option<Bag> {
-        let serial = self.merge(bags);
-        if let Some(bag) = serial {
-            self.bags.set_parallel(bag, false);
-        }
-        serial
     }
 
     /// It closes its innermost scope.
     #[inline]
     pub fn close(&mut self, scope: Opened, to: &mut impl Expand<Tag = T>) -> Result<Taken, Error> {
         let Some((level, below)) = self.innermost() else { return self.pass(to) };
-        let unjoined = scope == Opened::Frame && level.group.is_some();
+        let unjoined = scope == Opened::Frame && level.groups() > 0;
         if level.kind != LevelKind::Scope(scope) || unjoined {
             return self.pass(to);
         }
-        let bags = [below.serial, level.serial, level.parallel];
-        self.parallel -= usize::from(level.group.is_some());
+        let (bags, groups) = ([below.serial, level.serial, level.parallel, level.left], level.groups());
+        self.parallel -= groups;
         self.top -= 1;
-        self.levels[self.top].serial = self.precede(bags);
+        self.levels[self.top].serial = self.merge_as(Kind::Serial, bags);
         Ok(Taken::Here)
     }
-}
-
-/// Is the task, whose stack it is, among those that run?
-#[inline]
-fn is_running<T>(levels: &[Level<T>], owner: Owner) -> bool {
-    levels.get(owner.level as usize).is_some_and(|level| level.number == owner.number)
-}
-
-/// Whose the bytes of a line are: the innermost task's on whose stack they are, or nobody's.
-#[inline]
-fn owners<T>(levels: &[Level<T>], line: u64) -> impl Iterator<Item = (Owner, u64)> {
-    let (mut rest, mut left) = (u64::MAX, levels.len());
-    std::iter::from_fn(move || {
-        while rest != 0 && left > 1 {
-            left -= 1;
-            let Level { number, stack, .. } = &levels[left];
-            let start = line * LINE_BYTES;
-            let bytes = if stack.start <= start && start + LINE_BYTES <= stack.end {
-                rest
-            } else if *number == 0 {
-                0
-            } else {
-                let stack = Bytes::new(stack.start, stack.end - stack.start).ok()?;
-                rest & stack.within(line).unwrap_or(0)
-            };
-            if bytes != 0 {
-                rest &= !bytes;
-                return Some((Owner { level: left as u32, number: *number }, bytes));
-            }
-        }
-        (rest != 0).then(|| (Owner::NOBODY, std::mem::take(&mut rest)))
-    })
 }
 
 #[cfg(test)]

@@ -1,12 +1,16 @@
-//! What a strand, or a bag of strands, has done: the lines it has touched, and of each the bytes read and the bytes written.
+//! What a strand, or a bag of strands, has done: the lines it has touched, and of each the bytes read and the bytes written; atomic accesses apart
+//! from the others, and by sites: which places in the code [meet](crate::race::Meeting) must be known.
 
 use crate::access::{AccessKind, Run};
 use crate::bytes::Location;
 use crate::ids::SiteId;
 
-/// See the module's documentation. No line comes twice.
+/// See the module's documentation. No line comes twice, or of those that were accessed atomically once for each site.
 #[derive(Debug, Clone, Default)]
-pub struct SmallSet(Vec<(u64, Touched)>);
+pub struct SmallSet {
+    plain: Vec<(u64, Touched)>,
+    atomic: Vec<(u64, Touched)>,
+}
 
 /// What was done to a line.
 #[derive(Debug, Clone, Copy)]
@@ -15,11 +19,21 @@ pub struct Touched {
     pub read: u64,
     /// The bytes written.
     pub written: u64,
-    /// The first read, and the first write, if there were any.
+    /// The first read, and the first write, if there were any. If they are atomic, all were made there.
     pub sites: [SiteId; 2],
 }
 
+/// One side of a meeting: where, and what it does.
+pub type Side = (SiteId, AccessKind);
+
 impl Touched {
+    /// What was read, and what was written, and where.
+    #[inline]
+    pub(super) fn sides(&self) -> [(u64, Side); 2] {
+        let [reader, writer] = self.sites;
+        [(self.read, (reader, AccessKind::Read)), (self.written, (writer, AccessKind::Write))]
+    }
+
     /// Does it conflict with what another strand did to the line?
     #[inline]
     pub(super) fn conflicts(&self, other: &Touched) -> bool {
@@ -55,69 +69,88 @@ impl SmallSet {
     /// Has it none?
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.plain.is_empty() && self.atomic.is_empty()
     }
 
     /// How many lines it has.
     #[inline]
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.plain.len() + self.atomic.len()
     }
 
     /// Removes all.
     #[inline]
     pub fn clear(&mut self) {
-        self.0.clear();
+        self.plain.clear();
+        self.atomic.clear();
     }
 
-    /// Its lines.
+    /// Its lines, without atomic accesses.
     #[inline]
-    pub fn iter(&self) -> impl Iterator<Item = (u64, &Touched)> {
-        self.0.iter().map(|(line, touched)| (*line, touched))
+    pub fn plain(&self) -> impl Iterator<Item = (u64, &Touched)> {
+        self.plain.iter().map(|(line, touched)| (*line, touched))
     }
 
-    /// Adds what was done to a line that is not among its lines.
+    /// Its atomic accesses to lines.
+    #[inline]
+    pub fn atomic(&self) -> impl Iterator<Item = (u64, &Touched)> {
+        self.atomic.iter().map(|(line, touched)| (*line, touched))
+    }
+
+    /// Adds what was done to a line that is not among its lines, and not atomically.
     #[inline]
     pub fn push(&mut self, line: u64, touched: Touched) {
-        self.0.push((line, touched));
+        self.plain.push((line, touched));
     }
 
     /// Adds an access.
     pub fn add_run(&mut self, run: &Run) {
-        let Run { at: Location { line, mask }, kind, site, .. } = *run;
+        let Run { at: Location { line, mask }, kind, site, atomic } = *run;
         let (read, written) = match kind {
             AccessKind::Read => (mask, 0),
             AccessKind::Write => (0, mask),
         };
         let touched = Touched { read, written, sites: [site; 2] };
-        match self.0.iter_mut().find(|(known, _)| *known == line) {
+        if atomic {
+            return self.add_atomic(line, touched);
+        }
+        match self.plain.iter_mut().find(|(known, _)| *known == line) {
             Some((_, known)) => known.absorb(&touched),
             None => self.push(line, touched),
         }
     }
 
-    /// Adds what was done to a line, which is the latest if it is among its lines.
-    pub(super) fn add_latest(&mut self, line: u64, touched: Touched) {
-        match self.0.last_mut() {
-            Some((latest, known)) if *latest == line => known.absorb(&touched),
-            _ => self.push(line, touched),
+    /// Adds atomic accesses of one site to a line.
+    fn add_atomic(&mut self, line: u64, touched: Touched) {
+        let same = |(known, other): &&mut (u64, Touched)| *known == line && other.sites == touched.sites;
+        match self.atomic.iter_mut().rev().find(same) {
+            Some((_, known)) => known.absorb(&touched),
+            None => self.atomic.push((line, touched)),
         }
     }
 
-    /// Its accesses: no byte comes twice, and a write covers a read.
+    /// Adds what was done to a line, which is the latest if it is among its lines.
+    pub(super) fn add_latest(&mut self, line: u64, touched: Touched, atomic: bool) {
+        let into = if atomic { &mut self.atomic } else { &mut self.plain };
+        // Lines have few sites.
+        let mut latest = into.iter_mut().rev().take_while(|(known, _)| *known == line);
+        match latest.find(|(_, known)| !atomic || known.sites == touched.sites) {
+            Some((_, known)) => known.absorb(&touched),
+            None => into.push((line, touched)),
+        }
+    }
+
+    /// Its accesses: no byte comes twice, and a write covers a read; then the atomic ones.
     pub fn runs(&self) -> impl Iterator<Item = Run> {
-        let runs = |(line, touched): (u64, &Touched)| {
+        let plain = self.plain().map(|(line, touched)| (line, touched, false));
+        let all = plain.chain(self.atomic().map(|(line, touched)| (line, touched, true)));
+        let runs = |(line, touched, atomic): (u64, &Touched, bool)| {
             let Touched { read, written, sites: [reader, writer] } = *touched;
             let write = (written, AccessKind::Write, writer);
-            let read = (read & !written, AccessKind::Read, reader);
-            [write, read].map(|(mask, kind, site)| Run {
-                at: Location { line, mask },
-                kind,
-                site,
-                atomic: false,
-            })
+            let read = (if atomic { read } else { read & !written }, AccessKind::Read, reader);
+            [write, read].map(|(mask, kind, site)| Run { at: Location { line, mask }, kind, site, atomic })
         };
-        self.iter().flat_map(runs).filter(|run| run.at.mask != 0)
+        all.flat_map(runs).filter(|run| run.at.mask != 0)
     }
 }
 

@@ -2,12 +2,12 @@
 
 use super::*;
 use crate::access::{AccessKind, Run};
-use crate::bytes::Location;
+use crate::bytes::{LINE_BYTES, Location};
 use crate::ids::SiteId;
 
-/// What was told, a word each.
+/// What was told, a word each; whether all atomic accesses are known to meet; and the lines of which it was said that they were only read.
 #[derive(Default)]
-struct Told(Vec<String>);
+struct Told(Vec<String>, bool, Vec<u64>);
 
 impl Told {
     fn lines(set: &SmallSet) -> String {
@@ -34,8 +34,17 @@ impl Expand for Told {
         Ok(())
     }
 
-    fn run(&mut self, _: TaskKind, tag: u32, set: &SmallSet) -> Result<(), Error> {
-        self.0.push(format!("run {tag}: {}", Told::lines(set)));
+    fn have_met(&self, _: Side, _: Side) -> bool {
+        self.1
+    }
+
+    fn has_read(&mut self, line: u64, _: u64) {
+        self.2.push(line);
+    }
+
+    fn run(&mut self, _: TaskKind, tag: u32, set: &SmallSet, left: Option<&SmallSet>) -> Result<(), Error> {
+        let left = left.map(|left| format!(", leaves {}", Told::lines(left))).unwrap_or_default();
+        self.0.push(format!("run {tag}: {}{left}", Told::lines(set)));
         Ok(())
     }
 }
@@ -53,10 +62,20 @@ impl Case {
     }
 
     fn touch(&mut self, kind: AccessKind, line: u64) {
+        self.access(kind, line, SiteId::FIRST, false);
+    }
+
+    fn access(&mut self, kind: AccessKind, line: u64, site: SiteId, atomic: bool) {
         let mut set = SmallSet::default();
-        let at = Location { line, mask: 1 };
-        set.add_run(&Run { at, kind, site: SiteId::FIRST, atomic: false });
+        set.add_run(&Run { at: Location { line, mask: 1 }, kind, site, atomic });
         self.contraction.own(&set, &mut self.told).unwrap();
+    }
+
+    /// A task that accesses a line atomically.
+    fn atomic_task(&mut self, tag: u32, kind: AccessKind, line: u64, site: SiteId) -> Taken {
+        assert_eq!(self.contraction.spawn(TaskKind::Spawn, tag, 0..0, &mut self.told), Ok(Taken::Here));
+        self.access(kind, line, site, true);
+        self.contraction.task_end(&mut self.told).unwrap()
     }
 
     /// A task that touches a line.
@@ -155,4 +174,141 @@ fn a_line_may_be_of_two_stacks() {
         .map(|(owner, bytes)| (owner.level, bytes))
         .collect();
     assert_eq!(owners, [(3, 0xf), (2, 0xff_fff0), (0, !0xff_ffff)]);
+}
+
+#[test]
+fn atomic_accesses_are_contracted_once_they_have_met() {
+    for met in [false, true] {
+        let mut case = Case::new(MOST);
+        case.told.1 = met;
+        assert_eq!(case.atomic_task(1, AccessKind::Write, 5, SiteId::FIRST), Taken::Here);
+        let second = case.atomic_task(2, AccessKind::Write, 5, SiteId::FIRST);
+        assert_eq!(second, if met { Taken::Here } else { Taken::Pass });
+        case.contraction.expand(&mut case.told).unwrap();
+        let told: &[&str] = match met {
+            false => &["Frame", "run 1: Write5", "start 2", "Write5"],
+            true => &["Frame", "run 1: Write5"],
+        };
+        assert_eq!(case.told.0, told);
+    }
+}
+
+#[test]
+fn each_place_of_an_atomic_access_is_told() {
+    let mut case = Case::new(MOST);
+    let other = SiteId::new(7).unwrap();
+    for (tag, site) in [(1, SiteId::FIRST), (2, other), (3, other)] {
+        assert_eq!(case.atomic_task(tag, AccessKind::Read, 5, site), Taken::Here);
+    }
+    case.contraction.expand(&mut case.told).unwrap();
+    assert_eq!(case.told.0, ["Frame", "run 1: Read5 Read5"]);
+}
+
+#[test]
+fn an_atomic_access_conflicts_with_a_plain_one() {
+    for atomic in [false, true] {
+        let mut case = Case::new(MOST);
+        case.told.1 = true;
+        assert_eq!(case.contraction.spawn(TaskKind::Spawn, 1, 0..0, &mut case.told), Ok(Taken::Here));
+        case.access(AccessKind::Write, 5, SiteId::FIRST, atomic);
+        assert_eq!(case.contraction.task_end(&mut case.told), Ok(Taken::Here));
+        case.access(AccessKind::Read, 5, SiteId::FIRST, !atomic);
+        assert_eq!(case.told.0, ["Frame", "run 1: Write5", "Read5"]);
+    }
+}
+
+/// Children that touch a line each, and are not waited for; the one who has them touches `line` first.
+fn leave(case: &mut Case, tag: u32, line: u64) {
+    assert_eq!(case.contraction.spawn(TaskKind::Child, tag, 0..0, &mut case.told), Ok(Taken::Here));
+    case.touch(AccessKind::Write, line);
+    for at in 1..3 {
+        let spawned = case.contraction.spawn(TaskKind::Child, tag + at, 0..0, &mut case.told);
+        assert_eq!(spawned, Ok(Taken::Here));
+        case.touch(AccessKind::Write, line + u64::from(at));
+        assert_eq!(case.contraction.task_end(&mut case.told), Ok(Taken::Here));
+    }
+    assert_eq!(case.contraction.task_end(&mut case.told), Ok(Taken::Here));
+}
+
+fn case_of_children() -> Case {
+    Case { contraction: Contraction::new(MOST), told: Told::default() }
+}
+
+#[test]
+fn a_sync_does_not_join_what_children_leave_behind() {
+    let mut case = case_of_children();
+    _ = case.contraction.spawn(TaskKind::Child, 1, 0..0, &mut case.told).unwrap();
+    leave(&mut case, 10, 20);
+    leave(&mut case, 30, 40);
+    assert_eq!(case.contraction.sync(&mut case.told), Ok(Taken::Here));
+    // The child was waited for, so this is in order.
+    case.touch(AccessKind::Write, 20);
+    assert!(case.told.0.is_empty() && case.contraction.is_parallel());
+    // What it has left behind was not.
+    case.touch(AccessKind::Read, 21);
+    assert_eq!(
+        case.told.0,
+        ["start 1", "Write20 Write40", "run 10: , leaves Write21 Write22 Write41 Write42", "Read21"]
+    );
+}
+
+#[test]
+fn a_finish_joins_what_children_leave_behind() {
+    let mut case = case_of_children();
+    case.contraction.open(Opened::Finish);
+    leave(&mut case, 10, 20);
+    assert_eq!(case.contraction.close(Opened::Finish, &mut case.told), Ok(Taken::Here));
+    assert!(!case.contraction.is_parallel());
+    for line in 20..23 {
+        case.touch(AccessKind::Write, line);
+    }
+    assert!(case.told.0.is_empty());
+}
+
+#[test]
+fn no_reader_stands_for_another_that_outlives_a_sync() {
+    let mut case = case_of_children();
+    _ = case.contraction.spawn(TaskKind::Child, 1, 0..0, &mut case.told).unwrap();
+    _ = case.contraction.spawn(TaskKind::Child, 2, 0..0, &mut case.told).unwrap();
+    case.touch(AccessKind::Read, 7);
+    _ = case.contraction.task_end(&mut case.told).unwrap();
+    _ = case.contraction.spawn(TaskKind::Child, 3, 0..0, &mut case.told).unwrap();
+    _ = case.contraction.spawn(TaskKind::Child, 4, 0..0, &mut case.told).unwrap();
+    case.touch(AccessKind::Read, 7);
+    _ = case.contraction.task_end(&mut case.told).unwrap();
+    _ = case.contraction.task_end(&mut case.told).unwrap();
+    _ = case.contraction.sync(&mut case.told).unwrap();
+    case.touch(AccessKind::Write, 7);
+    assert_eq!(case.told.0, ["start 1", "Read7", "run 3: , leaves Read7", "Write7"]);
+}
+
+#[test]
+fn memory_that_came_and_went_is_not_told() {
+    let mut case = case_of_children();
+    _ = case.contraction.spawn(TaskKind::Child, 1, 0..0, &mut case.told).unwrap();
+    let epoch = case.contraction.epoch();
+    _ = case.contraction.spawn(TaskKind::Child, 2, 0..0, &mut case.told).unwrap();
+    case.touch(AccessKind::Write, 7);
+    _ = case.contraction.task_end(&mut case.told).unwrap();
+    assert_eq!(epoch, case.contraction.epoch());
+    case.contraction.forget_bytes(Bytes::new(7 * LINE_BYTES, 8).unwrap());
+    case.touch(AccessKind::Write, 7);
+    assert!(case.told.0.is_empty());
+    case.contraction.expand(&mut case.told).unwrap();
+    assert_eq!(case.told.0, ["start 1", "Write7"]);
+    assert_ne!(epoch, case.contraction.epoch());
+}
+
+#[test]
+fn what_a_strand_writes_atomically_it_has_not_only_read() {
+    let mut case = Case::new(MOST);
+    assert_eq!(case.contraction.spawn(TaskKind::Spawn, 1, 0..0, &mut case.told), Ok(Taken::Here));
+    let mut set = SmallSet::default();
+    for (line, kind, atomic) in
+        [(5, AccessKind::Read, false), (6, AccessKind::Read, false), (6, AccessKind::Write, true)]
+    {
+        set.add_run(&Run { at: Location { line, mask: 1 }, kind, site: SiteId::FIRST, atomic });
+    }
+    case.contraction.own(&set, &mut case.told).unwrap();
+    assert_eq!(case.told.2, [5]);
 }

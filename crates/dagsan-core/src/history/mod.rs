@@ -237,6 +237,11 @@ impl History {
         self.bytes_that(line, |state| self.transitions.is_only_atomic(state))
     }
 
+    /// The bytes of a line that somebody who is remembered has accessed, and not atomically.
+    pub(crate) fn plain(&self, line: u64) -> u64 {
+        self.bytes_that(line, |state| !self.transitions.is_only_atomic(state))
+    }
+
     /// The bytes of a line that are in such a state.
     #[inline]
     fn bytes_that(&self, line: u64, holds: impl Fn(StateId) -> bool) -> u64 {

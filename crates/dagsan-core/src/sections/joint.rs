@@ -16,9 +16,10 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::{FEW, Inside, KINDS, Kind, Known};
+use super::known::{Known, Visit};
+use super::{FEW, KINDS, Kind};
 use crate::held::SectionId;
-use crate::ids::{LockId, SyncId, TaskId};
+use crate::ids::{LockId, SyncId};
 
 /// A section of a joint one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -80,7 +81,7 @@ impl Table {
 
     /// Is nobody in any of its sections any more?
     fn is_over(&self, joint: JointId, known: &Known) -> bool {
-        self.members(joint).iter().all(|member| known.is_over(member.section))
+        self.members(joint).iter().all(|member| known.is_number_over(member.section))
     }
 
     fn remember(&mut self, joint: JointId) {
@@ -101,16 +102,16 @@ impl Table {
             && let Some(joint) = self.joints.remove(&number)
         {
             self.numbers.remove(&joint.members);
-            joint.members.iter().for_each(|member| known.forget(member.section));
+            joint.members.iter().for_each(|member| known.forget_number(member.section));
         }
     }
 }
 
 impl Joints {
-    /// The joint section of those that `task` is in, sorted by lock. To be given back by [`Joints::leave`].
-    pub(super) fn enter(&mut self, task: TaskId, inside: &[Inside], known: &mut Known) -> JointId {
-        let members: Vec<Member> =
-            inside.iter().map(|&Inside { lock, section, .. }| Member { lock, section }).collect();
+    /// The joint section of those that a task is in, sorted by lock. To be given back by [`Joints::leave`].
+    pub(super) fn enter(&mut self, visits: &[Visit], known: &mut Known) -> JointId {
+        let member = |visit: &Visit| Member { lock: visit.inside.lock, section: visit.inside.section };
+        let members: Vec<Member> = visits.iter().map(member).collect();
         let Table { joints, numbers, next } = &mut self.table;
         if let Some(&joint) = numbers.get(&members[..]) {
             return joint;
@@ -119,7 +120,7 @@ impl Joints {
         *next += 1;
         numbers.insert(Arc::clone(&members), joint);
         joints.insert(joint, Joint { members, touches: 0 });
-        inside.iter().for_each(|inside| known.remember(inside, task));
+        visits.iter().for_each(|visit| known.remember_again(visit.current));
         joint
     }
 
@@ -128,12 +129,11 @@ impl Joints {
         self.table.drop_unused(joint, known);
     }
 
-    /// Looks for sections that what `task` does, in these sections, depends on. They are all of `joint`, if there is one.
+    /// Looks for sections that what a task does, in these sections, depends on. They are all of `joint`, if there is one.
     pub(super) fn compare(
         &mut self,
         (number, kind, mask): (u64, Kind, u64),
-        task: TaskId,
-        inside: &[Inside],
+        visits: &[Visit],
         joint: Option<JointId>,
         known: &mut Known,
         acquire: &mut Vec<SyncId>,
@@ -150,11 +150,11 @@ impl Joints {
             }
             let members = table.members(touch.joint);
             let mut followed = 0;
-            let mut mine = inside.iter().peekable();
+            let mut mine = visits.iter().peekable();
             for member in members {
-                while mine.next_if(|inside| inside.lock < member.lock).is_some() {}
-                if let Some(inside) = mine.next_if(|inside| inside.lock == member.lock) {
-                    followed += usize::from(known.depend(member.section, task, inside, acquire));
+                while mine.next_if(|visit| visit.inside.lock < member.lock).is_some() {}
+                if let Some(visit) = mine.next_if(|visit| visit.inside.lock == member.lock) {
+                    followed += usize::from(known.depend_on_number(member.section, visit, acquire));
                 }
             }
             if followed == members.len() {

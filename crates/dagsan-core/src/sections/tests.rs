@@ -57,9 +57,9 @@ fn what_is_over_is_not_remembered() {
     for number in 1..1000 {
         let later = usize::from(number > 1);
         assert_eq!(section(&mut sections, number, EXCLUSIVE, &[run(5, WRITE, false)]), later);
-        assert!(sections.known.sections.len() <= 2 && sections.lines[&(0, LOCK)].len() <= 2);
+        assert!(sections.known.len() <= 2 && sections.lines[&(0, LOCK)].len() <= 2);
     }
-    assert_eq!(sections.known.next, 2, "numbers are used again");
+    assert_eq!(sections.known.room(), 3, "numbers are used again");
     // A section writes one byte and reads another, as one does that looks whether a mutex is poisoned.
     for number in 1000..2000 {
         section(&mut sections, number, EXCLUSIVE, &[run(130, WRITE, false), run(131, READ, true)]);
@@ -74,10 +74,10 @@ fn what_is_over_is_not_remembered() {
         assert!(sections.lines[&(1, LOCK)].len() <= 2, "of a task that reads again and again, the last");
     }
     sections.erase(Bytes::new(0, 1 << 40).unwrap());
-    assert!(sections.known.sections.is_empty() && sections.lines.is_empty() && sections.locks.is_empty());
+    assert!(sections.known.len() == 0 && sections.lines.is_empty() && sections.locks.is_empty());
     assert_eq!(section(&mut sections, 5000, EXCLUSIVE, &[run(5, READ, false)]), 0);
     sections.erase(Bytes::new(5, 1).unwrap());
-    assert!(sections.known.sections.is_empty());
+    assert!(sections.known.len() == 0);
 }
 
 /// Task `n` in section `n` of `locks` locks at once.
@@ -108,7 +108,7 @@ fn sections_of_many_locks_are_remembered_once_for_a_line_and_let_go() {
     for number in 1..1000 {
         let written = [run(5, WRITE, false), run(9, READ, true)];
         assert_eq!(joint(&mut sections, number, 40, &written), if number > 1 { 40 } else { 0 });
-        assert!(sections.known.sections.len() <= 120 && sections.lines.is_empty());
+        assert!(sections.known.len() <= 120 && sections.lines.is_empty());
     }
     let mut acquire = Vec::new();
     let all: Vec<Inside> = (0..90)
@@ -121,7 +121,7 @@ fn sections_of_many_locks_are_remembered_once_for_a_line_and_let_go() {
     }
     (0..90).for_each(|lock| _ = sections.end(SectionId(1 + lock), false));
     sections.erase(Bytes::new(0, 1 << 40).unwrap());
-    assert!(sections.known.sections.is_empty() && sections.joints.is_empty());
+    assert!(sections.known.len() == 0 && sections.joints.is_empty());
 }
 
 #[test]

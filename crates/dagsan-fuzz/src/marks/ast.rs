@@ -234,6 +234,12 @@ pub enum Bulk {
     SumRecursive,
     /// One that writes, and is not inlined.
     FillCalled,
+    /// One that adds up, in another module: it is inlined when modules come together.
+    SumFar,
+    /// One that writes, there.
+    FillFar,
+    /// A loop there whose body, which writes, is here.
+    EachFar,
 }
 
 /// How elements of a vector are picked.
@@ -246,6 +252,9 @@ pub enum Masked {
     /// By the instruction of AVX.
     LoadAvx,
     StoreAvx,
+    /// By those of AVX-512: the elements in memory are those of the mask, without room for others.
+    Expand,
+    Compress,
 }
 
 /// Atomic operations, and a fence.

@@ -52,11 +52,20 @@ const ATOMICS: [Atomic; 10] = [
     Atomic::Fence,
 ];
 
-/// The function of a seed; for AVX2 only if the processor has that.
-pub fn generate(seed: u64, avx2: bool) -> Function {
+/// What the processor has that runs the functions.
+#[derive(Debug, Clone, Copy)]
+pub struct Processor {
+    /// AVX2.
+    pub avx2: bool,
+    /// AVX-512, with the instructions for vectors of all lengths.
+    pub avx512: bool,
+}
+
+/// The function of a seed, for such a processor.
+pub fn generate(seed: u64, processor: Processor) -> Function {
     let mut rng = Rng::with_seed(seed);
     loop {
-        let function = Generator::new(seed, &mut rng, avx2).function();
+        let function = Generator::new(seed, &mut rng, processor).function();
         if interpret(&function, BASE).is_ok() {
             return function;
         }
@@ -67,6 +76,7 @@ struct Generator<'r> {
     rng: &'r mut Rng,
     seed: u64,
     wide: bool,
+    avx512: bool,
     hash_outside: bool,
     /// How the pointers are aligned.
     align: usize,
@@ -85,14 +95,15 @@ struct Generator<'r> {
 }
 
 impl<'r> Generator<'r> {
-    fn new(seed: u64, rng: &'r mut Rng, avx2: bool) -> Generator<'r> {
+    fn new(seed: u64, rng: &'r mut Rng, processor: Processor) -> Generator<'r> {
         let types = (0..rng.usize(1..=3)).map(|_| TYPES[rng.usize(..TYPES.len())]).collect();
         let align = [64, 64, 64, 8, 4, 1][rng.usize(..6)];
         let locals = (0..rng.usize(..5).saturating_sub(2)).map(|_| 64 * rng.usize(1..=4)).collect();
         let borders = if rng.u8(..3) == 0 { rng.u8(5..30) } else { 0 };
         let failures = if rng.u8(..3) == 0 { rng.u8(5..20) } else { 0 };
         Generator {
-            wide: avx2 && rng.u8(..4) == 0,
+            wide: processor.avx2 && rng.u8(..4) == 0,
+            avx512: processor.avx512,
             hash_outside: rng.u8(..3) == 0,
             rng,
             seed,
@@ -248,7 +259,7 @@ impl<'r> Generator<'r> {
     }
 
     fn bulk(&mut self) -> Stmt {
-        const ALL: [Bulk; 14] = [
+        const ALL: [Bulk; 17] = [
             Bulk::Copy,
             Bulk::Move,
             Bulk::Set,
@@ -263,6 +274,9 @@ impl<'r> Generator<'r> {
             Bulk::SumCalled,
             Bulk::SumRecursive,
             Bulk::FillCalled,
+            Bulk::SumFar,
+            Bulk::FillFar,
+            Bulk::EachFar,
         ];
         let what = ALL[self.rng.usize(..ALL.len())];
         let ty = match what {
@@ -286,9 +300,14 @@ impl<'r> Generator<'r> {
     }
 
     fn masked_kind(&mut self) -> Masked {
-        let all = if self.wide { 6 } else { 4 };
-        [Masked::Load, Masked::Store, Masked::Gather, Masked::Scatter, Masked::LoadAvx, Masked::StoreAvx]
-            [self.rng.usize(..all)]
+        let mut all = vec![Masked::Load, Masked::Store, Masked::Gather, Masked::Scatter];
+        if self.wide {
+            all.extend([Masked::LoadAvx, Masked::StoreAvx]);
+        }
+        if self.wide && self.avx512 {
+            all.extend([Masked::Expand, Masked::Compress]);
+        }
+        all[self.rng.usize(..all.len())]
     }
 
     /// Elements that a mask picks in every round, mostly the same ones: their marks may be behind the loop.

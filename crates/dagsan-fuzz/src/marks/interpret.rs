@@ -260,11 +260,11 @@ impl Run<'_> {
                 let middle = self.element(to, ty, length / 2)?;
                 self.swap(to, middle, size)?;
             }
-            Bulk::SumInlined | Bulk::SumCalled | Bulk::SumRecursive => {
+            Bulk::SumInlined | Bulk::SumCalled | Bulk::SumRecursive | Bulk::SumFar => {
                 let value = self.memory.read(to, bytes)?;
                 value.chunks(size).for_each(|value| self.fold(fold(value), Fold::Sum(1)));
             }
-            Bulk::FillCalled => {
+            Bulk::FillCalled | Bulk::FillFar | Bulk::EachFar => {
                 let value: Vec<u8> = (0..length).flat_map(|index| make(spread(index), size)).collect();
                 self.memory.write(to, &value)?;
             }
@@ -275,12 +275,15 @@ impl Run<'_> {
     fn masked(&mut self, what: Masked, at: Pointer, mask: usize) -> Result<(), Stop> {
         const LANES: usize = 8;
         let spacing = if matches!(what, Masked::Gather | Masked::Scatter) { 3 } else { 1 };
-        let writes = matches!(what, Masked::Store | Masked::Scatter | Masked::StoreAvx);
+        let writes = matches!(what, Masked::Store | Masked::Scatter | Masked::StoreAvx | Masked::Compress);
+        let is_packed = matches!(what, Masked::Expand | Masked::Compress);
         // All of it is there, so that an access that the mask does not hold back is seen and not felt.
         self.memory.peek(at, LANES * spacing * 4)?;
         let mut lanes = make(self.hash[0], LANES * 4);
         for (lane, bytes) in lanes.chunks_mut(4).enumerate() {
-            let at = self.element(at, Ty::U32, lane * spacing)?;
+            let place =
+                if is_packed { (mask & ((1 << lane) - 1)).count_ones() as usize } else { lane * spacing };
+            let at = self.element(at, Ty::U32, place)?;
             match (mask & 1 << lane != 0, writes) {
                 (true, true) => self.memory.write(at, bytes)?,
                 (true, false) => bytes.copy_from_slice(&self.memory.read(at, 4)?),

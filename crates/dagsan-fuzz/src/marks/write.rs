@@ -149,6 +149,8 @@ impl Writer {
                     Masked::Scatter => format!("scatter({at}, {mask}, {hash});"),
                     Masked::LoadAvx => format!("{hash} = mix({hash}, avx_load({at}, {mask}));"),
                     Masked::StoreAvx => format!("avx_store({at}, {mask}, {hash});"),
+                    Masked::Expand => format!("{hash} = mix({hash}, expand({at}, {mask}));"),
+                    Masked::Compress => format!("compress({at}, {mask}, {hash});"),
                 };
                 self.line(&line);
             }
@@ -235,6 +237,13 @@ impl Writer {
             Bulk::SumCalled => added(format!("sum_called::<{ty}>({to}, {length})")),
             Bulk::SumRecursive => added(format!("sum_recursive::<{ty}>({to}, {length})")),
             Bulk::FillCalled => format!("fill_called::<{ty}>({to}, {length});"),
+            Bulk::SumFar => added(format!("sum_far::<{ty}>({to}, {length})")),
+            Bulk::FillFar => format!("fill_far::<{ty}>({to}, {length});"),
+            Bulk::EachFar => {
+                format!(
+                    "{{ let x = {to}.cast::<{ty}>(); each_far({length}, |i| unsafe {{ *x.add(i) = make(spread(i)) }}); }}"
+                )
+            }
         }
     }
 

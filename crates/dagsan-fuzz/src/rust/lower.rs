@@ -9,6 +9,7 @@ use dagsan_core::{AccessKind, Bytes, LockMode};
 
 use super::nest::{Form as Written, Nest, is_procedure};
 use super::op::{Form, OWN, Op, Place, Sizes, Word};
+use super::threads::Handover;
 use super::{Layout, Region, Said};
 use crate::program::{Program, Stmt};
 
@@ -39,6 +40,7 @@ pub fn lower(said: &Said, layout: &Layout) -> Lowered {
         nest: Nest::of(said),
         shared: shared.collect(),
         own: Own::of(program),
+        threads: said.threads.then(|| Threads::of(said)),
         pending: Vec::new(),
         sections: 0,
     };
@@ -63,7 +65,7 @@ fn sizes(said: &Said, layout: &Layout) -> Sizes {
         finish: false,
     };
     for stmt in said.program.walk() {
-        sizes.finish |= matches!(stmt, Stmt::Async(_) | Stmt::Finish(_) | Stmt::Future(..));
+        sizes.finish |= !said.threads && matches!(stmt, Stmt::Async(_) | Stmt::Finish(_) | Stmt::Future(..));
         let (size, name) = match stmt {
             Stmt::Set(name) | Stmt::Get(name) => (&mut sizes.promises, name),
             Stmt::Future(name, _) | Stmt::GetFuture(name) => (&mut sizes.futures, name),
@@ -129,12 +131,34 @@ impl Slots {
     }
 }
 
+/// What is needed to write tasks as threads.
+struct Threads {
+    /// The numbers of statements, by their addresses.
+    numbers: BTreeMap<*const Stmt, usize>,
+    handovers: BTreeMap<u32, Handover>,
+    /// Which threads yield before which statements.
+    yields: fastrand::Rng,
+}
+
+impl Threads {
+    fn of(said: &Said) -> Threads {
+        let statements = said.program.walk().enumerate();
+        Threads {
+            numbers: statements.map(|(number, stmt)| (std::ptr::from_ref(stmt), number)).collect(),
+            handovers: Handover::of(&said.program, said.nest),
+            yields: fastrand::Rng::with_seed(said.nest),
+        }
+    }
+}
+
 struct Lowering<'p> {
     layout: &'p Layout,
     nest: Nest,
     /// The locks that are also held in shared mode.
     shared: BTreeSet<u32>,
     own: Own,
+    /// If tasks are threads.
+    threads: Option<Threads>,
     /// All bodies that there are so far.
     pending: Vec<Pending<'p>>,
     /// How many sections the present place is in.
@@ -172,10 +196,41 @@ impl<'p> Lowering<'p> {
                 (second, rest) = rest.split_at(half);
                 ops.push(Op::Join { first: self.task(spawned), second: self.function(second, true) });
             } else {
-                ops.extend(self.stmt(stmt, rest.first(), &mut locks, &mut syncs));
+                let op = self.stmt(stmt, rest.first(), &mut locks, &mut syncs);
+                ops.extend(op.into_iter().flat_map(|op| self.told(stmt, op)));
             }
             body = rest;
         }
+        ops
+    }
+
+    /// The operation, and where it is told that it is made, if that is told. A thread that yields lets others go first.
+    fn told(&mut self, stmt: &'p Stmt, op: Op) -> Vec<Op> {
+        let Some(Threads { numbers, handovers, yields }) = &mut self.threads else { return vec![op] };
+        let number = numbers.get(&std::ptr::from_ref(stmt)).copied().unwrap_or(usize::MAX);
+        let tell = Op::Tell { number };
+        let channel = |name: usize| handovers.get(&(name as u32)) == Some(&Handover::Channel);
+        let mut ops = Vec::new();
+        if yields.u32(0..6) == 0 {
+            ops.push(Op::Yield);
+        }
+        ops.extend(match op {
+            Op::Async { body } => vec![tell, Op::Scoped { body }],
+            Op::Finish { body } | Op::Scope { body } | Op::ScopeElsewhere { body } => {
+                vec![tell, Op::ThreadScope { body }]
+            }
+            Op::Future { name, body } => vec![tell, Op::Thread { name, body }],
+            Op::GetFuture { name } => vec![Op::JoinThread { name }, tell],
+            Op::Detach { body } => vec![tell, Op::DetachThread { body }],
+            Op::Set { name } if channel(name) => vec![tell, Op::Send { name }],
+            Op::Set { name } => vec![tell, Op::Notify { name }],
+            Op::Get { name } if channel(name) => vec![Op::Receive { name, number }],
+            Op::Get { name } => vec![Op::Wait { name, number }],
+            Op::OwnLock { .. } | Op::Mutex { .. } | Op::Exclusive { .. } | Op::Shared { .. } => {
+                vec![op, tell]
+            }
+            _ => vec![tell, op],
+        });
         ops
     }
 
@@ -322,6 +377,7 @@ mod tests {
         for (seed, class) in (0..400).zip(crate::Class::ALL.into_iter().cycle()) {
             let mut rng = fastrand::Rng::with_seed(seed);
             let program = crate::generate(class, &mut rng, crate::Size { tasks: 20 });
+            let say = if seed / 12 % 3 == 0 { crate::rust::say_threads } else { say };
             let said = say(&program, false, seed);
             let layout = Layout::new(&said.program);
             let Lowered { sizes, bodies } = lower(&said, &layout);
@@ -338,7 +394,7 @@ mod tests {
             }
             assert_eq!(lines.next(), None);
         }
-        assert_eq!(names.len(), 28, "{names:?}");
+        assert_eq!(names.len(), 39, "{names:?}");
         assert!("Set".parse::<Op>().is_err() && "Sync 1".parse::<Op>().is_err());
         assert!("Load x1".parse::<Op>().is_err() && "Lead o1".parse::<Op>().is_err());
     }

@@ -19,6 +19,8 @@ pub struct Said {
     pub changed: usize,
     /// Which constructs are written with rayon, none below 2: see `nest.rs`. If it is odd, the arena is a block of the heap.
     pub nest: u64,
+    /// Are its tasks threads?
+    pub threads: bool,
 }
 
 /// Puts what Rust can say in the place of what it cannot. If the program is `structured`, whoever gets a future has come
@@ -32,9 +34,9 @@ pub fn say(program: &Program, structured: bool, nest: u64) -> Said {
     let handles = (!structured).then_some(promises.max().unwrap_or(0));
     let mut speaker = Speaker { handles, nests: nest >= 2, changed: 0 };
     let mut program = Program { body: speaker.body(&program.body, false) };
-    speaker.widen_frees(&mut program);
+    speaker.changed += widen_frees(&mut program);
     program.number_sites();
-    Said { program, changed: speaker.changed, nest }
+    Said { program, changed: speaker.changed, nest, threads: false }
 }
 
 struct Speaker {
@@ -105,18 +107,19 @@ impl Speaker {
         }
         said
     }
+}
 
-    /// Memory is freed in blocks: a block is what ranges that overlap cover together.
-    fn widen_frees(&mut self, program: &mut Program) {
-        let blocks = blocks(program);
-        program.for_each_mut(|stmt| {
-            if let Stmt::Free { bytes, .. } = stmt {
-                let block = block_of(&blocks, *bytes);
-                self.changed += usize::from(*bytes != block);
-                *bytes = block;
-            }
-        });
-    }
+/// Memory is freed in blocks: a block is what ranges that overlap cover together. How many frees become others.
+pub(super) fn widen_frees(program: &mut Program) -> usize {
+    let (blocks, mut changed) = (blocks(program), 0);
+    program.for_each_mut(|stmt| {
+        if let Stmt::Free { bytes, .. } = stmt {
+            let block = block_of(&blocks, *bytes);
+            changed += usize::from(*bytes != block);
+            *bytes = block;
+        }
+    });
+    changed
 }
 
 /// Is the lock given back before the task does anything that lets others run? Tasks that are joined before are no others, if
@@ -138,7 +141,7 @@ fn is_quiet(stmt: &Stmt) -> bool {
 }
 
 /// An aligned word that the range touches.
-fn word(bytes: Bytes) -> Bytes {
+pub(super) fn word(bytes: Bytes) -> Bytes {
     let len = 1 << bytes.len().min(8).ilog2();
     Bytes::new(bytes.start() & !(len - 1), len).unwrap_or(bytes)
 }

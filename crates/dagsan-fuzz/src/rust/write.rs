@@ -184,6 +184,17 @@ impl Writer<'_> {
             Op::Update { word } => format!("update({})", self::word(word)),
             Op::Load { word } => format!("load({})", self::word(word)),
             Op::AcquireUpdate { word } => format!("acquire_update({})", self::word(word)),
+            Op::Tell { number } => format!("tell({number})"),
+            Op::Yield => "std::thread::yield_now()".to_owned(),
+            Op::ThreadScope { body } => format!("m.thread_scope(p, {})", self.function(body)),
+            Op::Scoped { body } => format!("m.scoped(s, {})", self.task(body)),
+            Op::Thread { name, body } => format!("m.thread({name}, {})", self.task(body)),
+            Op::JoinThread { name } => format!("m.join_thread({name})"),
+            Op::DetachThread { body } => format!("m.detach_thread({})", self.task(body)),
+            Op::Notify { name } => format!("m.notify({name})"),
+            Op::Wait { name, number } => format!("m.wait({name}, {number})"),
+            Op::Send { name } => format!("m.send({name})"),
+            Op::Receive { name, number } => format!("m.receive({name}, {number})"),
         }
     }
 }

@@ -54,7 +54,7 @@ pub fn part(report: &Report, project: &Project) -> Result<String, serde_json::Er
         "verdict": report.verdict().name(),
         "headline": headline(report),
         "message": verdict(report),
-        "notes": report.notes,
+        "notes": report.notes.iter().filter(|note| !note.starts_with(AGAIN)).collect::<Vec<_>>(),
         "races": races,
         "leftOut": left_out,
         "findings": findings(report),
@@ -106,19 +106,22 @@ fn facts(report: &Report) -> Vec<Value> {
     facts
 }
 
-/// The command that shows a program of the task language again; native ones have it in a note.
+/// How the note begins that has the command which shows a native program again.
+const AGAIN: &str = "to see this again: ";
+
+/// The command that shows a program again.
 fn again(report: &Report) -> Option<String> {
-    report.native.is_none().then(|| {
-        let replay =
-            report.races.first().and_then(|race| race.schedule.as_ref()).or(report.schedule.as_ref());
-        let replay = replay.map_or(String::new(), |schedule| format!(" --replay {schedule}"));
-        format!("dagsan check {} --engine {}{replay}", report.name(), report.engine)
-    })
+    if report.native.is_some() {
+        return report.notes.iter().find_map(|note| note.strip_prefix(AGAIN)).map(str::to_owned);
+    }
+    let replay = report.races.first().and_then(|race| race.schedule.as_ref()).or(report.schedule.as_ref());
+    let replay = replay.map_or(String::new(), |schedule| format!(" --replay {schedule}"));
+    Some(format!("dagsan check {} --engine {}{replay}", report.name(), report.engine))
 }
 
 fn race(report: &Report, group: &RaceGroup<'_>, project: &Project, by: Option<&Acceptance>) -> Value {
     let race = group.races[0];
-    let names = group.names();
+    let names = group.parts();
     let notes: Vec<String> = [
         race.witness.as_ref().map(witness),
         race.schedule.as_ref().map(|schedule| format!("in schedule {schedule}")),

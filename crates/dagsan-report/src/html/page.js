@@ -13,6 +13,9 @@ function fill(node, attributes, children) {
 const make = (name, attributes, ...children) => fill(document.createElement(name), attributes, children);
 const draw = (name, attributes, ...children) => fill(document.createElementNS(SVG, name), attributes, children);
 
+// What stands between backticks is code.
+const rich = (text) => String(text).split("`").map((part, index, all) => index % 2 && index + 1 < all.length ? make("code", {}, part) : (index % 2 ? "`" : "") + part);
+
 const reports = JSON.parse(document.getElementById("data").textContent);
 
 // ---- one place, with the lines around it
@@ -30,13 +33,22 @@ function stack(side) {
   if (!side.stack.length) return null;
   const frame = (one) => {
     const how = one.inlined ? " (inlined)" : "";
-    return make("li", { class: one.library ? "library" : null }, one.function + how + (one.at ? " — " + one.at : ""));
+    return make("li", { class: one.library ? "library" : null }, make("code", {}, one.function), how, one.at ? make("span", { class: "at" }, " " + one.at) : null);
   };
+  // Frames of libraries between those of the user's are there for who asks.
+  const runs = side.stack.reduce((all, one) => {
+    const last = all[all.length - 1];
+    if (one.library && last && last[0].library) last.push(one); else all.push([one]);
+    return all;
+  }, []);
+  const shown = runs.map((run) => run.length < 3 ? run.map(frame)
+    : make("li", { class: "library" }, make("details", { class: "calls" }, make("summary", {}, run.length + " frames of libraries"), make("ul", { class: "stack" }, run.map(frame)))));
   const more = [];
   if (side.moreFrames) more.push(make("li", {}, "… " + side.moreFrames + " more"));
   if (!side.complete) more.push(make("li", { class: "library" }, "… callers further out are not known"));
   const summary = make("summary", {}, "call stack of (" + side.number + ")");
-  return make("details", { class: "calls" }, summary, make("div", { class: "inside" }, make("ol", { class: "stack" }, side.stack.map(frame), more)));
+  // A short one is what one wants to see; of a long one, the innermost line is above.
+  return make("details", { class: "calls", open: runs.length <= 8 }, summary, make("div", { class: "inside" }, make("ul", { class: "stack" }, shown.flat(), more)));
 }
 
 // ---- the tasks from the common ancestor
@@ -45,14 +57,14 @@ const taskText = (task) => task.leftOut ? "… " + task.leftOut + " more tasks" 
 
 function tree(race) {
   const branch = (index) => {
-    const access = make("li", { class: "access" }, "(" + (index + 1) + ") " + race.sides[index].does + " — " + race.sides[index].shown.at);
+    const access = make("li", { class: "access" }, rich("(" + (index + 1) + ") " + race.sides[index].does), make("span", { class: "at" }, " " + race.sides[index].shown.at));
     return steps(race.ways[index]).reduceRight((below, task) => {
-      const at = task.at ? " — created at " + task.at : "";
-      return make("li", {}, taskText(task) + at, make("ul", {}, below));
+      const at = task.at ? make("span", { class: "at" }, " created at " + task.at) : null;
+      return make("li", {}, rich(taskText(task)), at, make("ul", {}, below));
     }, access);
   };
   const top = race.ancestor ? taskText(race.ancestor) + ", from which both come" : "the common ancestor";
-  return make("ul", { class: "tree" }, make("li", {}, top, make("ul", {}, branch(0), branch(1))));
+  return make("ul", { class: "tree" }, make("li", {}, rich(top), make("ul", {}, branch(0), branch(1))));
 }
 
 // ---- the graph around the race
@@ -65,21 +77,24 @@ function columnsOf(race) {
     const down = race.ways.map((way, index) => [...steps(way).map((task) => ({ why: "spawn", text: taskText(task) })), access(index, { why: "continue" })]);
     return { start: race.ancestor ? taskText(race.ancestor) : "common ancestor", down, up: [[], []], end: null };
   }
-  const named = (step) => ({ ...step, text: taskText(step.task) + " " + verbs[step.why] });
+  const named = (step) => ({ ...step, text: taskText(step.task) + "\n" + verbs[step.why] });
   const down = near.down.map((way, index) => way.length ? [...way.slice(0, -1).map(named), access(index, way[way.length - 1])] : [access(index, { why: "continue" })]);
   const up = near.up ? near.up.map((way) => way.map(named)) : [[], []];
-  return { start: taskText(near.start), down, up, end: near.up && up[0].length ? taskText(near.up[0][near.up[0].length - 1].task) + " goes on, after both" : null };
+  return { start: taskText(near.start), down, up, end: near.up && up[0].length ? taskText(near.up[0][near.up[0].length - 1].task) + "\ngoes on, after both" : null };
 }
 
 function graph(race) {
-  const width = 240, height = 40, down = 78;
-  const columns = [20, 380], middle = 200;
+  // On a phone the boxes are narrow, so that their texts stay large.
+  const narrow = matchMedia("(max-width: 600px)").matches;
+  const [width, height, down, longest] = narrow ? [176, 44, 84, 28] : [240, 44, 84, 38];
+  const columns = narrow ? [8, 244] : [20, 400], middle = (columns[0] + columns[1]) / 2;
   const shape = columnsOf(race);
   const world = draw("g", {});
   const box = (x, y, text, kind) => {
-    const short = text.length > 34 ? text.slice(0, 33) + "…" : text;
-    world.append(draw("g", { class: kind }, draw("title", {}, text),
-      draw("rect", { x, y, width, height, rx: 8 }), draw("text", { x: x + width / 2, y: y + height / 2 + 4, "text-anchor": "middle" }, short)));
+    const lines = text.split("\n").map((line) => line.length > longest ? line.slice(0, longest - 1) + "…" : line);
+    const first = y + height / 2 + 4 - (lines.length - 1) * 8;
+    world.append(draw("g", { class: kind }, draw("title", {}, text.replace("\n", " ")), draw("rect", { x, y, width, height, rx: 8 }),
+      lines.map((line, index) => draw("text", { x: x + width / 2, y: first + index * 16, "text-anchor": "middle" }, line))));
   };
   // From the bottom of one box to the top of another; what is passed over stands beside it.
   const link = (x1, y1, x2, y2, step) => {
@@ -87,7 +102,7 @@ function graph(race) {
     const half = Math.min(24, (y2 - y1 - height) / 2);
     world.prepend(draw("path", { class: step.why, d: `M ${one} ${y1 + height} C ${one} ${y1 + height + half}, ${two} ${y2 - half}, ${two} ${y2}` },
       draw("title", {}, step.why)));
-    if (step.leftOut) world.append(draw("text", { class: "passed", x: (one + two) / 2 + 8, y: (y1 + height + y2) / 2 + 4 }, "… " + step.leftOut + " more"));
+    if (step.leftOut) world.append(draw("text", { class: "passed", x: (one + two) / 2 + 8, y: (y1 + height + y2) / 2 + 4 }, "and " + step.leftOut + (step.leftOut === 1 ? " strand" : " strands")));
   };
   const access = 10 + down * Math.max(...shape.down.map((way) => way.length));
   const bottom = access + down * Math.max(...shape.up.map((way) => way.length));
@@ -112,7 +127,7 @@ function graph(race) {
   const [left, right, level] = [columns[0] + width, columns[1], access + height / 2];
   world.append(draw("path", { class: "missing", d: `M ${left} ${level} L ${right} ${level}` }),
     draw("text", { class: "missing", x: (left + right) / 2, y: level - 8, "text-anchor": "middle" }, "no path"));
-  const start = { x: 0, y: 0, w: columns[1] + width + 20, h: Math.max(bottom, access) + height + 20 };
+  const start = { x: 0, y: 0, w: columns[1] + width + columns[0], h: Math.max(bottom, access) + height + 20 };
   const svg = draw("svg", { role: "img", tabindex: 0, "aria-label": "the two accesses, and what comes before both and after both; nothing orders them" }, world);
   const view = { ...start };
   const show = () => svg.setAttribute("viewBox", [view.x, view.y, view.w, view.h].join(" "));
@@ -123,7 +138,8 @@ function graph(race) {
   };
   const pan = (x, y) => { view.x += x * view.w; view.y += y * view.h; show(); };
   const reset = () => { Object.assign(view, start); show(); };
-  svg.addEventListener("wheel", (event) => { event.preventDefault(); zoom(event.deltaY > 0 ? 1.15 : 1 / 1.15); }, { passive: false });
+  // Without Ctrl the wheel scrolls the page, which has many graphs.
+  svg.addEventListener("wheel", (event) => { if (!event.ctrlKey) return; event.preventDefault(); zoom(event.deltaY > 0 ? 1.15 : 1 / 1.15); }, { passive: false });
   svg.addEventListener("pointerdown", (event) => svg.setPointerCapture(event.pointerId));
   svg.addEventListener("pointermove", (event) => {
     if (event.buttons) pan(-event.movementX / svg.clientWidth, -event.movementY / svg.clientHeight);
@@ -143,32 +159,37 @@ function graph(race) {
   show();
   const tools = make("div", { class: "tools" }, button("+", "zoom in", () => zoom(1 / 1.25)),
     button("−", "zoom out", () => zoom(1.25)), button("0", "show all", reset));
-  const colours = "Blue: creates. Grey: goes on. " + (race.around ? "Green: joins. Violet: a promise, a release or a section. " : "");
-  const legend = colours + "Red: the path that is missing, in both directions. Drag or use the arrows to move, the wheel or + and − to zoom, 0 for all. Other tasks are left out.";
-  return make("div", {}, make("div", { class: "graph" }, svg, tools), make("p", { class: "legend" }, legend));
+  const sample = (kind, text) => make("span", { class: "key" },
+    draw("svg", { viewBox: "0 0 28 8", width: 28, height: 8, "aria-hidden": "true" }, draw("path", { class: kind, d: "M 0 4 L 28 4" })), text);
+  const met = new Set([...shape.down, ...shape.up].flat().map((step) => step.why));
+  const others = ["promise", "release", "isolation"].filter((why) => met.has(why));
+  const legend = make("p", { class: "legend graph-keys" }, sample("spawn", "creates"), sample("continue", "goes on"), met.has("join") ? sample("join", "joins") : null,
+    others.length ? sample(others[0], "a promise, a release or a section") : null, sample("missing", "the path that is missing, in both directions"));
+  const moves = "Other tasks are left out. Drag or use the arrows to move, + and − to zoom (Ctrl and the wheel, too), 0 for all.";
+  return make("div", {}, make("div", { class: "graph" }, svg, tools), legend, make("p", { class: "legend" }, moves));
 }
 
 // ---- a race, filled in when it is opened
 function raceCard(race) {
   const word = race.accepted ? "accepted" : "race";
   const summary = make("summary", {}, make("span", { class: "word " + word }, race.accepted ? "accepted" : "race[" + race.kind + "]"),
-    "parallel accesses to " + race.touched);
+    rich("parallel accesses to " + race.touched));
   const inside = make("div", { class: "inside" });
   const card = make("details", { class: "finding" }, summary, inside);
   card.addEventListener("toggle", () => {
     if (!card.open || inside.childNodes.length) return;
     const part = (title, ...nodes) => [make("h3", {}, title), ...nodes];
-    const names = race.names.length > 1 ? make("p", { class: "at" }, race.names.join(", ")) : null;
+    const names = race.names.length > 1 ? make("p", { class: "at" }, rich(race.names.join("; "))) : null;
     inside.append(...[
       race.accepted ? make("p", { class: "accepted" }, race.accepted) : null,
-      make("p", { class: "help" }, race.help),
+      make("p", { class: "help" }, rich(race.help)),
       names,
       make("div", { class: "sides" }, race.sides.map((side) =>
-        make("section", {}, make("h3", {}, "(" + side.number + ") " + side.does), snippet(side.shown), stack(side)))),
+        make("section", {}, make("h3", {}, rich("(" + side.number + ") " + side.does)), snippet(side.shown), stack(side)))),
       ...(race.allocated ? part("What both touch is made here", snippet(race.allocated)) : []),
       ...part("Tasks, from the common ancestor", tree(race)),
       ...part("Graph around the race", graph(race)),
-      ...race.notes.map((note) => make("p", {}, note)),
+      ...race.notes.map((note) => make("p", {}, rich(note))),
       make("p", { class: "print" }, (race.count > 1 ? race.count + " times; " : "") + "fingerprint " + race.fingerprint),
     ].filter(Boolean));
   });
@@ -183,7 +204,7 @@ function program(report) {
   card.dataset.text = searchable(report);
   const build = () => {
     if (inside.childNodes.length) return;
-    const basis = report.message.split("; ").map((text) => make("li", {}, text));
+    const basis = report.message.split("; ").map((text) => make("li", {}, rich(text)));
     inside.append(make("ul", { class: "basis" }, basis));
     const places = new Map();
     for (const race of report.races) {
@@ -191,10 +212,10 @@ function program(report) {
       made.dataset.text = searchable(race);
       places.set(race.location, [...(places.get(race.location) || []), made]);
     }
-    for (const [location, cards] of places) inside.append(make("section", { class: "place" }, make("h2", {}, location), cards));
+    for (const [location, cards] of places) inside.append(make("section", { class: "place" }, make("h2", {}, rich(location)), cards));
     if (report.leftOut) inside.append(make("p", {}, report.leftOut + " more races are left out here; JSON has them"));
-    for (const finding of report.findings) inside.append(make("section", {}, make("h2", {}, finding.title), snippet(finding.shown)));
-    for (const note of report.notes) inside.append(make("p", {}, note));
+    for (const finding of report.findings) inside.append(make("section", {}, make("h2", {}, rich(finding.title)), snippet(finding.shown)));
+    for (const note of report.notes) inside.append(make("p", { class: "note" }, rich(note)));
     if (report.again) inside.append(make("h3", {}, "To see it again"), make("div", { class: "command", tabindex: 0 }, report.again));
     const rows = report.facts.map(([name, value]) => make("tr", {}, make("td", {}, name), make("td", {}, typeof value === "number" ? value.toLocaleString("en") : value)));
     inside.append(make("details", { class: "facts" }, make("summary", {}, "Statistics"), make("div", { class: "inside" }, make("table", {}, make("tbody", {}, rows)))));
@@ -274,3 +295,4 @@ const keys = "Keys: / searches, j and k go from finding to finding, Enter opens.
 document.getElementById("page").append(
   make("header", {}, make("h1", {}, "DagSan"), search, theme), shown, programs, make("p", { class: "legend" }, keys));
 say(null);
+document.title = "DagSan: " + shown.textContent;

@@ -17,6 +17,7 @@ use std::fmt::Write as _;
 use annotate_snippets::{Annotation, AnnotationKind, Element, Group, Level, Renderer, Snippet};
 use anstyle::{AnsiColor, Style};
 
+use crate::clean::masked;
 use crate::model::{Blocked, Diagnostic, End, Report, Verdict};
 use crate::source::{Place, Source};
 
@@ -142,7 +143,7 @@ fn block(title: &Title<'_>, report: &Report, marks: &[Mark<'_>], footer: Vec<Ele
             .map(|mark| annotation(source, mark))
             .collect();
         if !annotations.is_empty() {
-            let snippet = Snippet::source(source.text()).path(source.name()).annotations(annotations);
+            let snippet = Snippet::source(masked(source.text())).path(source.name()).annotations(annotations);
             group = group.element(snippet);
         }
     }

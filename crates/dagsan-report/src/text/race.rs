@@ -70,6 +70,16 @@ impl RaceGroup<'_> {
         distinct(names.iter().map(String::as_str)).into_iter().map(str::to_owned).collect()
     }
 
+    /// The same, without what they are parts of, if that is one thing.
+    pub(crate) fn parts(&self) -> Vec<String> {
+        let object = &self.races[0].object;
+        if object.is_none() || self.races.iter().any(|race| race.object != *object) {
+            return self.names();
+        }
+        let parts = self.races.iter().flat_map(|race| race.locations.iter().map(String::as_str));
+        distinct(parts).into_iter().map(str::to_owned).collect()
+    }
+
     /// What is touched, in words.
     pub(crate) fn touched(&self) -> String {
         let names = self.names();

@@ -69,7 +69,7 @@ impl Session {
         let Sync { words, locks, .. } = &mut self.sync;
         let word = words.entry(address, bytes, taken);
         let lock = *word.lock.get_or_insert_with(|| locks.new_lock());
-        let counted = word.seen_by == Some(task);
+        let counted = word.seen_by == Some(self.tasks.name());
         if !counted {
             // Readers look first: who adds that much without a look has it alone, and so had those who looked.
             word.writer = Some(taken);

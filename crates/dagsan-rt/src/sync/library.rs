@@ -63,20 +63,20 @@ pub extern "C" fn __dagsan_contended_reader(lock: usize) {
 #[inline(never)]
 pub extern "C" fn __dagsan_scope_left(scope: usize) {
     if ACTIVE.get() && turns::is_mine() {
-        threads::has_left_scope();
+        // SAFETY: the scope waits for this thread, which has not been counted out yet.
+        let words = unsafe { (scope as *const [usize; threads::SCOPE_WORDS]).read_volatile() };
+        threads::has_left_scope(words);
         session::called(start::frame(), |session| session.scope_left(scope));
     }
 }
 
 /// Where the standard library keeps what it has of this thread, the word of `unpark` among it.
 fn this_thread() -> Range<usize> {
-    /// Larger than that.
-    const ROOM: usize = 96;
     const { assert!(size_of::<std::thread::Thread>() == size_of::<usize>()) };
     let thread = std::thread::current();
     // SAFETY: a pointer, as its size says; it is only a number here.
     let start = unsafe { std::mem::transmute_copy::<std::thread::Thread, usize>(&thread) };
-    start..start + ROOM
+    start..start + threads::THREAD_ROOM
 }
 
 /// The size of the words that the standard library waits on.
@@ -120,20 +120,18 @@ impl Session {
         }
         let word = self.sync.words.entry(address, FUTEX, value);
         // Readers have looked at it, and add 1.
-        (word.last, word.seen_by) = (Some(value), by_reader.then_some(task));
+        (word.last, word.seen_by) = (Some(value), by_reader.then_some(self.tasks.name()));
         let lock = self.holds(address, FUTEX, if by_reader { 1 } else { value }, task);
         self.event(lock);
     }
 
     /// Whoever loads one of the words of a scope comes after the running task.
     pub fn scope_left(&mut self, scope: usize) {
-        /// More than there are.
-        const WORDS: usize = 3;
         if self.stopped.is_some() {
             return;
         }
         let task = self.told();
-        for address in (0..WORDS).map(|word| scope + word * size_of::<usize>()) {
+        for address in (0..threads::SCOPE_WORDS).map(|word| scope + word * size_of::<usize>()) {
             // It may be gone, if others have not waited for this thread.
             let Some(value) = peek(address, size_of::<usize>(), &self.image) else { continue };
             self.sync.words.entry(address, size_of::<usize>(), value);

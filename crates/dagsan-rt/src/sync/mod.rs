@@ -7,7 +7,8 @@
 //!   holding  what becomes of that: who holds which lock, and how
 //!   fences   fences
 //!   futex    threads that wait, and what they give back meanwhile
-//!   lately   relaxed operations that say nothing new
+//!   relaxed  operations that say nothing about order
+//!   lately   those of them that say nothing new
 //!   standing the same, if others have made them
 //!   once     words that code without hooks changes
 //!   library  functions of the standard library without hooks, of which the program tells
@@ -31,6 +32,7 @@ mod lately;
 mod library;
 mod locks;
 mod once;
+mod relaxed;
 pub mod standing;
 mod words;
 mod workers;
@@ -198,6 +200,13 @@ impl Sync {
         !self.accesses.is_empty()
     }
 
+    /// Does this hold for all lines that it has accessed so?
+    pub fn all_lines(&self, holds: impl Fn(u64) -> bool) -> bool {
+        self.accesses
+            .iter()
+            .all(|made| holds(standing::location(made.access.address, made.access.bytes).line))
+    }
+
     /// Brings the atomic accesses of the running strand to `outbox`, without the bytes that `drop` picks of a line.
     pub fn bring<F: FnMut(&[Span])>(
         &self,
@@ -215,8 +224,16 @@ impl Sync {
         }
     }
 
-    /// The atomic accesses of the running strand have been told. Those that stand for others are kept, if any are.
-    pub fn told(&mut self, sites: &mut Sites, shared: &mut Shared, keeps: bool, detector: &Detector) {
+    /// The atomic accesses of the running strand have been told, or contracted. Those that stand for others are kept, if any are; `only` says which
+    /// bytes of a line are accessed atomically only.
+    pub fn told(
+        &mut self,
+        sites: &mut Sites,
+        shared: &mut Shared,
+        keeps: bool,
+        detector: &Detector,
+        only: impl Fn(u64) -> u64,
+    ) {
         self.known.clear();
         lately::forget();
         let keeps = keeps && shared.is_on() && sites.depth().is_none();
@@ -228,7 +245,7 @@ impl Sync {
             let side = (sites.number_of_atomic(origin, access.uses), access.kind);
             let has_met = access.kind == AccessKind::Read || detector.have_met(side, side);
             let Location { line, mask } = standing::location(access.address, access.bytes);
-            if has_met && !detector.only_atomic(line) & mask == 0 {
+            if has_met && !only(line) & mask == 0 {
                 standing::remember(&access, origin.code);
                 shared.keep(line..line + 1);
             }
@@ -276,7 +293,7 @@ impl Sync {
 impl Session {
     /// The running task has performed an atomic operation.
     pub fn atomic(&mut self, address: usize, bytes: usize, done: Done, order: Order, frame: usize) {
-        if self.stopped.is_some() {
+        if self.stopped.is_some() || order == Order::RELAXED && self.relaxed(address, bytes, done, frame) {
             return;
         }
         let task = self.told();
@@ -304,7 +321,7 @@ impl Session {
         }
         let relaxed = order == Order::RELAXED && !is_locks && self.sync.is_quiet(address, task);
         let word = self.sync.words.entry(address, bytes, value);
-        (word.last, word.seen_by) = (Some(value), (kind == AccessKind::Read).then_some(task));
+        (word.last, word.seen_by) = (Some(value), (kind == AccessKind::Read).then_some(self.tasks.name()));
         if relaxed && word.is_quiet() {
             if matches!(done, Done::Update { .. }) {
                 // It will be changed unseen.

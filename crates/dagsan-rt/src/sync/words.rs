@@ -25,8 +25,8 @@ pub(super) struct Word {
     pub(super) reader: Option<u64>,
     /// What writers make of it, if it was seen to be a lock for writing.
     pub(super) writer: Option<u64>,
-    /// Who has looked at it last, since it was changed.
-    pub(super) seen_by: Option<TaskId>,
+    /// Who has looked at it last, since it was changed, by name.
+    pub(super) seen_by: Option<u64>,
     pub(super) sync: SyncId,
     /// Who has released it since its last store that was none.
     pub(super) released: Option<Releasers>,

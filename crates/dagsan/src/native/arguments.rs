@@ -8,8 +8,7 @@ use std::path::PathBuf;
 
 use clap::Parser;
 
-use crate::accept::AcceptArguments;
-use crate::cli::{AroundArguments, ReportArguments};
+use crate::cli::ToldArguments;
 use crate::exit;
 use crate::native::session::Action;
 
@@ -54,17 +53,7 @@ inside the program (key=value:…; help=1 lists them; format=json is the same as
 )]
 pub struct Own {
     #[command(flatten)]
-    pub reports: ReportArguments,
-
-    #[command(flatten)]
-    pub accept: AcceptArguments,
-
-    #[command(flatten)]
-    pub graph: AroundArguments,
-
-    /// Write what --format shows to FILE instead
-    #[arg(long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
+    pub told: ToldArguments,
 
     #[command(subcommand)]
     pub command: Command,
@@ -224,7 +213,7 @@ mod tests {
         let own = Own::try_parse_from("x --format json run -q -- --help".split(' ')).unwrap();
         let Command::Any(rest) = own.command;
         assert_eq!(
-            (own.reports.format, rest.join(OsStr::new(" "))),
+            (own.told.reports.format, rest.join(OsStr::new(" "))),
             (Some(Format::Json), "run -q -- --help".into())
         );
     }

@@ -125,11 +125,10 @@ impl Build {
     fn run(&self, action: Action) -> Result<u8> {
         ensure!(!self.passed.doc, "doctests cannot be checked: leave out --doc, and put the code in a test");
         ensure!(
-            self.own.graph.file.is_none() || action == Action::Run,
+            self.own.told.graph.file.is_none() || action == Action::Run,
             "--graph draws one program: use it with `run`, or with `dagsan report`, for the findings of a test"
         );
-        let others = [self.own.graph.file.as_ref().map(|file| &file.path), self.own.output.as_ref()];
-        self.own.reports.check_files(others.into_iter().flatten().map(PathBuf::as_path))?;
+        self.own.told.check_files()?;
         // What is wrong with it is said before anything is built.
         let accept = self.accept_arguments()?;
         let accepting = Accepting::load(&accept, Project::around(&current()?))?;
@@ -167,7 +166,7 @@ impl Build {
         let status = command.status().context("cannot start cargo")?;
         told::settle(&session);
         let told = told::all(&session)?;
-        let files = collected::files(&self.own.reports)?;
+        let files = collected::files(&self.own.told.reports)?;
         collected::write(&session, &files, &told)?;
         if action != Action::Build {
             collected::accept(&accepting, &told, &self.color)?;
@@ -190,7 +189,7 @@ impl Build {
             None => current()?,
         };
         let packages = Metadata::read(self.passed.manifest_path.as_deref())?.packages();
-        self.own.accept.absolute(&start, &packages)
+        self.own.told.accept.absolute(&start, &packages)
     }
 
     /// Settings of cargo that are ours. With our pass, hooks are in line however the program is linked.
@@ -231,11 +230,7 @@ impl Build {
         let options = findings::Options::from_environment();
         let findings = self.directory.join("findings");
         let told = findings.join(format!("told.{}", std::process::id()));
-        let (format, collected) = collected::formats(&self.own.reports, &options);
-        let output = match &self.own.output {
-            Some(path) => Some(std::path::absolute(path).context("cannot tell the current directory")?),
-            None => None,
-        };
+        let (format, collected) = collected::formats(&self.own.told.reports, &options);
         Ok(Session {
             action,
             runtime,
@@ -250,9 +245,9 @@ impl Build {
                 (VARIABLE.to_owned(), None),
             ],
             format,
-            output,
+            output: self.own.told.absolute_output()?,
             collected,
-            graph: self.own.graph.file.as_ref().map(GraphFile::absolute).transpose()?,
+            graph: self.own.told.graph.file.as_ref().map(GraphFile::absolute).transpose()?,
             accept,
             color: options.color.unwrap_or_else(|| self.color.clone()),
             quiet: self.passed.quiet,

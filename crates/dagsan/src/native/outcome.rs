@@ -31,8 +31,8 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Reads the findings of a program, and removes them if there is no race.
-    pub fn read(status: ExitStatus, file: &Path) -> Result<Outcome> {
+    /// Reads the findings of a program, and removes them if there is no race. Is it the `only` run? Then another one may show more.
+    pub fn read(status: ExitStatus, file: &Path, only: bool) -> Result<Outcome> {
         let found = match Findings::read(file) {
             Ok(found) => found,
             Err(Error::File { error, .. }) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -45,7 +45,7 @@ impl Outcome {
             let file = shown(file);
             report.notes.push(format!("to see this again: dagsan report {file}"));
             let nearby = found.races.iter().any(|race| race.first.nearby || race.second.nearby);
-            if nearby || found.stacks.iter().any(|stack| !stack.complete) {
+            if only && (nearby || found.stacks.iter().any(|stack| !stack.complete)) {
                 report.notes.push(format!(
                     "to see exact places and whole call stacks, from a second run: dagsan explain {file}"
                 ));
@@ -115,7 +115,7 @@ pub fn describe(found: &Findings) -> Result<Report> {
         Err(error) => (Symbols::none(), Some(format!("there are no names of functions: {error}"))),
     };
     let mut report = native::report(found, &mut symbols, &files)?;
-    report.notes.extend(trouble);
+    report.notes.extend(trouble.or_else(|| symbols.trouble()));
     Ok(report)
 }
 
@@ -173,7 +173,8 @@ mod tests {
 
     #[test]
     fn without_findings_nothing_is_claimed() {
-        let outcome = |raw| Outcome::read(ExitStatus::from_raw(raw), Path::new("/no/such/file")).unwrap();
+        let outcome =
+            |raw| Outcome::read(ExitStatus::from_raw(raw), Path::new("/no/such/file"), true).unwrap();
         let killed = outcome(11);
         assert_eq!(killed.code, 139);
         assert!(

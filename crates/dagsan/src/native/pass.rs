@@ -25,6 +25,8 @@ const VARIABLE: &str = "DAGSAN_PASS";
 pub const ELIMINATIONS: &str = "DAGSAN_ELIM";
 /// Another one: the file that it tells its counts to.
 pub const COUNTS: &str = "DAGSAN_COUNTS";
+/// And one that the wrapper of rustc sets: may marks wait until modules are optimised a second time?
+pub const LATER: &str = "DAGSAN_LATER";
 /// The variable of the dynamic linker.
 const PRELOAD: &str = "LD_PRELOAD";
 const LIBRARY: &str = "libdagsan_pass.so";
@@ -111,7 +113,7 @@ fn attempt(directory: &Path, library: &Path) -> Result<Option<String>> {
 /// Has the dynamic linker load it into a compiler, before what the user preloads.
 pub fn preload(command: &mut Command, library: &Path) {
     let theirs = env::var_os(PRELOAD).filter(|list| !list.is_empty());
-    command.env(PRELOAD, preloaded(library, theirs.as_deref()));
+    command.env(PRELOAD, preloaded(library, theirs.as_deref())).env_remove(LATER);
 }
 
 fn preloaded(library: &Path, theirs: Option<&OsStr>) -> OsString {

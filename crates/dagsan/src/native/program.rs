@@ -1,7 +1,7 @@
 //! `dagsan run`: a program that `dagsan cc` has linked is run, and reported on.
 
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use dagsan_report::Project;
@@ -24,8 +24,8 @@ pub fn run(arguments: &RunArguments) -> Result<u8> {
     if path.is_dir() {
         bail!("{} is a directory: name a program that `dagsan cc` has linked", path.display());
     }
-    let others = [arguments.graph.file.as_ref().map(|file| &file.path), arguments.output.as_ref()];
-    arguments.reports.check_files(others.into_iter().flatten().map(PathBuf::as_path))?;
+    let asked = &arguments.told;
+    asked.check_files()?;
     let options = findings::Options::from_environment();
     let cache = cc::cache()?;
     let directory = cache.join("findings");
@@ -34,14 +34,10 @@ pub fn run(arguments: &RunArguments) -> Result<u8> {
         clap::ColorChoice::Always => "always".to_owned(),
         clap::ColorChoice::Never => "never".to_owned(),
     };
-    let output = match &arguments.output {
-        Some(path) => Some(std::path::absolute(path).context("cannot tell the current directory")?),
-        None => None,
-    };
     let current = env::current_dir().context("cannot tell the current directory")?;
-    let accept = arguments.accept.absolute(&current, &[])?;
+    let accept = asked.accept.absolute(&current, &[])?;
     let accepting = Accepting::load(&accept, Project::around(&current))?;
-    let (format, collected) = collected::formats(&arguments.reports, &options);
+    let (format, collected) = collected::formats(&asked.reports, &options);
     let nothing =
         Runtime { library: cache.clone(), directories: Vec::new(), rayon: cache.clone(), pass: None };
     let session = Session {
@@ -55,9 +51,9 @@ pub fn run(arguments: &RunArguments) -> Result<u8> {
         findings: directory,
         environment: Vec::new(),
         format,
-        output,
+        output: asked.absolute_output()?,
         collected,
-        graph: arguments.graph.file.as_ref().map(GraphFile::absolute).transpose()?,
+        graph: asked.graph.file.as_ref().map(GraphFile::absolute).transpose()?,
         accept,
         color,
         quiet: false,
@@ -67,7 +63,7 @@ pub fn run(arguments: &RunArguments) -> Result<u8> {
     interrupt::listen()?;
     let code = runner::run_whole(&session, program, rest)?;
     let told = told::all(&session)?;
-    collected::write(&session, &collected::files(&arguments.reports)?, &told)?;
+    collected::write(&session, &collected::files(&asked.reports)?, &told)?;
     collected::accept(&accepting, &told, &session.color)?;
     Ok(code)
 }

@@ -67,8 +67,11 @@ pub fn explain(arguments: &ExplainArguments) -> Result<u8> {
     report.notes.extend(rebuilt(&arguments.file, &process.executable));
     report.notes.extend(second::differences(&before, &again));
     show(arguments, &mut report)?;
-    // The code of races is not the program's own.
-    let code = if report.verdict() == Verdict::Accepted { 0 } else { program_code(ended) };
+    // The code of races is not the program's own. Of the number, the system hands on the last eight bits.
+    let code = match (report.verdict(), again.code) {
+        (Verdict::Accepted, Some(code)) => code as u8,
+        _ => program_code(ended),
+    };
     Ok(exit::of_native(&report, code))
 }
 

@@ -21,8 +21,8 @@ use dagsan_report::{Report, Verdict};
 
 use crate::native::findings::{self, OPTIONS};
 use crate::native::outcome::{Outcome, describe, shown};
-use crate::native::session::Session;
-use crate::native::{interrupt, runner, status};
+use crate::native::session::{Action, Session};
+use crate::native::{interrupt, progress, runner, status};
 
 /// A first run that takes longer is worth a word about the second.
 const LONG: Duration = Duration::from_secs(2);
@@ -41,16 +41,18 @@ impl First<'_> {
     /// Its outcome; with exact places, if there are races and a second run shows them too. That one is started by a command which
     /// `prepare` gives arguments and input.
     pub fn outcome(&self, prepare: impl FnOnce(&mut Command)) -> Result<Outcome> {
-        let mut outcome = Outcome::read(self.status, self.file)?;
+        let again = findings::Options::from_environment().second_run;
+        let mut outcome = Outcome::read(self.status, self.file, !again)?;
         if interrupt::pressed() {
             outcome.interrupted();
             return Ok(outcome);
         }
         let asked = outcome.asked;
         let Ok(report) = &mut outcome.report else { return Ok(outcome) };
-        if report.verdict() != Verdict::Race || !findings::Options::from_environment().second_run {
+        if report.verdict() != Verdict::Race || !again {
             return Ok(outcome);
         }
+        let mut line = None;
         if self.took > LONG && !self.session.quiet {
             let again = "the program has races, and runs a second time for exact places";
             let file = shown(self.file);
@@ -58,13 +60,18 @@ impl First<'_> {
                 &self.session.color,
                 &format!("{again}; `dagsan report {file}` shows the first run"),
             );
+            // Of tests there is a line already.
+            let alone = matches!(self.session.action, Action::Run | Action::Bench);
+            line = alone.then(|| progress::busy("the second run"));
         }
         let again = findings::file(&self.session.findings, self.executable);
         let mut command = runner::command(self.session, self.executable, &again);
         command.env(OPTIONS, options());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         prepare(&mut command);
-        match wait(&mut command, limit(self.took))? {
+        let ended = wait(&mut command, limit(self.took))?;
+        drop(line);
+        match ended {
             Ended::Itself(ended) if !again.exists() => report.notes.push(format!(
                 "the second run, for exact places, left no findings ({ended}): places are those of the first access to 64 bytes"
             )),
@@ -73,7 +80,7 @@ impl First<'_> {
                 let Some(differences) = differences(&first, &second) else {
                     fs::rename(&again, self.file)
                         .with_context(|| format!("cannot replace {}", self.file.display()))?;
-                    let mut exact = Outcome::read(self.status, self.file)?;
+                    let mut exact = Outcome::read(self.status, self.file, false)?;
                     exact.asked = asked;
                     return Ok(exact);
                 };

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
+use dagsan_report::clean_message;
 
 /// Standard error, with or without colours: `auto`, `always` or `never`, as cargo has it.
 pub fn stderr(color: &str) -> AutoStream<std::io::Stderr> {
@@ -32,13 +33,13 @@ pub fn progress(color: &str, verb: &str, what: &str) {
 /// `warning: …`.
 pub fn warning(color: &str, text: &str) {
     let style = Style::new().bold().fg_color(Some(AnsiColor::Yellow.into()));
-    say(color, &format!("{style}warning{style:#}: {text}"));
+    say(color, &format!("{style}warning{style:#}: {}", clean_message(text)));
 }
 
 /// `note: …`.
 pub fn note(color: &str, text: &str) {
     let style = Style::new().bold();
-    say(color, &format!("{style}note{style:#}: {text}"));
+    say(color, &format!("{style}note{style:#}: {}", clean_message(text)));
 }
 
 fn say(color: &str, line: &str) {

@@ -111,6 +111,7 @@ pub fn run(session: &Session, rustc: &OsStr, arguments: &[OsString]) -> Result<u
     command.args(&change.flags);
     if let Some(library) = &change.pass {
         pass::preload(&mut command, library);
+        command.env(pass::LATER, if change.is_linked_within { "1" } else { "0" });
     }
     if change.bootstrap {
         command.env("RUSTC_BOOTSTRAP", "1");
@@ -164,6 +165,11 @@ struct Call {
     prints: bool,
     debug_info: Option<String>,
     wide_vectors: Option<String>,
+    /// Is what rustc has optimised once for others to optimise again: for the linker, for the crate that is linked with all others, or
+    /// for whoever finds it in the object files? That is rustc's default.
+    linker_plugin: bool,
+    lto: bool,
+    has_no_bitcode: bool,
     out_dir: Option<PathBuf>,
     extra_filename: String,
 }
@@ -178,6 +184,8 @@ struct Change {
     drop_in: bool,
     /// The pass, for what gets hooks.
     pass: Option<PathBuf>,
+    /// If rustc optimises modules twice, does it do so in this call, and leave nothing between the two to others? Then marks may wait for the second time.
+    is_linked_within: bool,
     /// A program, by the file that says whether it is a test binary, and whether it is.
     mark: Option<(PathBuf, bool)>,
 }
@@ -227,6 +235,9 @@ impl Call {
         };
         match name {
             "debuginfo" => self.debug_info = Some(value.to_owned()),
+            "lto" => self.lto = !matches!(value, "no" | "n" | "off" | "false"),
+            "linker-plugin-lto" => self.linker_plugin = !matches!(value, "no" | "n" | "off"),
+            "embed-bitcode" => self.has_no_bitcode = matches!(value, "no" | "n" | "off"),
             "extra-filename" => self.extra_filename = value.to_owned(),
             _ if wide => self.wide_vectors = Some(format!("-C{option}")),
             _ => {}
@@ -274,6 +285,7 @@ impl Call {
             change.flags.extend(hooks(runtime.pass.is_some()).map(OsString::from));
             change.flags.extend((llvm >= LLVM_WITH_CALLS).then(|| CALLS.into()));
             change.pass = runtime.pass.clone();
+            change.is_linked_within = self.has_no_bitcode && !self.lto && !self.linker_plugin;
         }
         if self.is_program() {
             self.link_runtime(name, runtime, &mut change);
@@ -452,6 +464,21 @@ mod tests {
         assert!(!passed("--crate-name dagsan_rt --crate-type lib src/lib.rs --target x"));
         assert!(!passed("--crate-name a --crate-type cdylib src/lib.rs --target x"));
         assert!(!passed("--crate-name a --crate-type lib src/lib.rs"));
+    }
+
+    #[test]
+    fn marks_wait_where_modules_are_linked_within_the_crate() {
+        let waits = |flags: &str| {
+            change(&format!("--crate-name a --crate-type lib --target x {flags}")).is_linked_within
+        };
+        assert!(waits("-C opt-level=3 -C embed-bitcode=no"));
+        assert!(waits("-Copt-level=3 -Clto=off -Cembed-bitcode=no"));
+        // The object files have what was optimised once.
+        assert!(!waits("-C opt-level=3") && !waits("-C embed-bitcode=no -Cembed-bitcode=yes"));
+        // All crates are linked at last.
+        for flag in ["-Clto", "-C lto=thin", "-Clto=fat", "-Clinker-plugin-lto", "-C linker-plugin-lto=yes"] {
+            assert!(!waits(&format!("-C embed-bitcode=no {flag}")), "{flag}");
+        }
     }
 
     #[test]

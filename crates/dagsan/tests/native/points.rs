@@ -26,17 +26,37 @@ struct Point {
     depends: Option<BTreeSet<usize>>,
 }
 
+impl Point {
+    /// The line has the first access of a race, or the second, or both.
+    fn mark(&mut self, which: &str, line: usize) {
+        for (lines, mark) in self.lines.iter_mut().zip(["(1)", "(2)"]) {
+            lines.extend(which.contains(mark).then_some(line));
+        }
+    }
+}
+
 /// All points, from the sources.
 fn points() -> Vec<Point> {
     let directory = workspace("tests/native/src/bin/points");
+    let paths = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let sources = paths.filter(|path| path.file_name().unwrap() != "main.rs");
+    let sources: Vec<String> = sources.map(|path| fs::read_to_string(path).unwrap()).collect();
     let mut points = Vec::new();
-    for entry in fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
-        if path.file_name().unwrap() != "main.rs" {
-            read_points(&fs::read_to_string(path).unwrap(), &mut points);
+    sources.iter().for_each(|source| read_points(source, &mut points));
+    sources.iter().for_each(|source| read_shared_lines(source, &mut points));
+    points
+}
+
+/// Lines that several points come by say of which they are: `// race (1) of one, another`.
+fn read_shared_lines(source: &str, points: &mut [Point]) {
+    for (number, line) in (1..).zip(source.lines()) {
+        let Some((_, mark)) = line.split_once("// race ") else { continue };
+        let Some((which, names)) = mark.split_once(" of ") else { continue };
+        for name in names.split(", ") {
+            let point = points.iter_mut().find(|point| point.name == name);
+            point.unwrap_or_else(|| panic!("no point is called {name}")).mark(which, number);
         }
     }
-    points
 }
 
 fn read_points(source: &str, points: &mut Vec<Point>) {
@@ -60,10 +80,7 @@ fn read_points(source: &str, points: &mut Vec<Point>) {
         } else if line.ends_with("// depends") && inside {
             points.last_mut().unwrap().depends.as_mut().unwrap().insert(number);
         } else if let Some((_, which)) = line.split_once("// race ").filter(|_| inside) {
-            let point = points.last_mut().unwrap();
-            for (lines, mark) in point.lines.iter_mut().zip(["(1)", "(2)"]) {
-                lines.extend(which.contains(mark).then_some(number));
-            }
+            points.last_mut().unwrap().mark(which, number);
         }
     }
 }

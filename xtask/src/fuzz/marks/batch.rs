@@ -1,33 +1,33 @@
 //! Builds a batch of functions, runs it, and compares what it shows.
 
-use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::str::FromStr;
 
 use anyhow::{Context, Result, anyhow, ensure};
+use clap::ValueEnum;
 use dagsan_findings::FINDINGS_FILE;
 use dagsan_fuzz::marks::{ARENA, BASE, Function, initial_memory, interpret, write_batch};
 
 use super::verdict::{self, Failure};
 use crate::bench::native::{cargo_dagsan, succeed, target_directory};
+use crate::fuzz::value_name;
 
 /// How functions are built.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Profile {
+    /// For use
     Release,
+    /// For development
     Dev,
-    /// Release with fat link-time optimisation.
+    /// Release with fat link-time optimisation
     Fat,
-    /// For development, and optimised: without link-time optimisation, which would come after the pass, the pass sees loops
-    /// that are vectorised.
+    // Link-time optimisation would come after the pass, which so sees loops that are vectorised.
+    /// For development, and optimised, without link-time optimisation
     Tuned,
 }
 
 impl Profile {
-    const ALL: [Profile; 4] = [Profile::Release, Profile::Dev, Profile::Fat, Profile::Tuned];
-
     /// Is it one of cargo's profile `release`?
     fn is_release(self) -> bool {
         matches!(self, Profile::Release | Profile::Fat)
@@ -48,29 +48,6 @@ impl Profile {
     }
 }
 
-impl fmt::Display for Profile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Profile::Release => "release",
-            Profile::Dev => "dev",
-            Profile::Fat => "fat",
-            Profile::Tuned => "tuned",
-        })
-    }
-}
-
-impl FromStr for Profile {
-    type Err = anyhow::Error;
-
-    fn from_str(name: &str) -> Result<Profile> {
-        let found = Profile::ALL.into_iter().find(|profile| profile.to_string() == name);
-        found.ok_or_else(|| {
-            let all = Profile::ALL.map(|profile| profile.to_string()).join(", ");
-            anyhow!("no profile is called `{name}`; there are: {all}")
-        })
-    }
-}
-
 /// Builds batches, and judges them.
 pub struct Builder {
     root: PathBuf,
@@ -83,7 +60,7 @@ pub struct Builder {
 impl Builder {
     pub fn new(root: &Path, profile: Profile, elim: Option<String>) -> Result<Builder> {
         // A directory for each profile: campaigns may run beside each other.
-        let directory = target_directory(root).join("fuzz-marks").join(profile.to_string());
+        let directory = target_directory(root).join("fuzz-marks").join(value_name(&profile));
         Ok(Builder { root: root.to_owned(), cargo_dagsan: cargo_dagsan(root)?, directory, profile, elim })
     }
 

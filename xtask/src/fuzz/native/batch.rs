@@ -2,28 +2,27 @@
 //!
 //! Programs that are compiled are built by the batch; those that are interpreted need one build for all.
 
-use std::fmt;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::str::FromStr;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, ensure};
+use clap::ValueEnum;
 use dagsan_findings::{FINDINGS_FILE, Findings};
 use dagsan_fuzz::rust::{interpreted, write_batch, write_interpreter};
 
-use super::case::{Case, Failure, Run, Seen};
+use super::case::{Case, Ended, Failure, Run, Seen};
 use crate::bench::native::{cargo_dagsan, succeed, target_directory};
 
 /// A program that takes longer hangs. The slowest take milliseconds.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How programs are built.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Profile {
     Release,
     Dev,
@@ -35,27 +34,6 @@ impl Profile {
         match self {
             Profile::Release => "release",
             Profile::Dev => "debug",
-        }
-    }
-}
-
-impl fmt::Display for Profile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Profile::Release => "release",
-            Profile::Dev => "dev",
-        })
-    }
-}
-
-impl FromStr for Profile {
-    type Err = anyhow::Error;
-
-    fn from_str(name: &str) -> Result<Profile> {
-        match name {
-            "release" => Ok(Profile::Release),
-            "dev" => Ok(Profile::Dev),
-            _ => Err(anyhow!("no profile is called `{name}`; there are: release, dev")),
         }
     }
 }
@@ -217,7 +195,9 @@ impl Batch<'_> {
         let (Some(arena), Some(pages)) = (number("arena "), number("pages ")) else {
             return Ok(Seen::Failed(format!("without telling where its memory is: {output}")));
         };
-        Ok(Seen::Ended { arena, pages, panic: said("panicked ").map(str::to_owned), findings })
+        let order = output.lines().filter_map(|line| line.strip_prefix("t ")?.trim().parse().ok()).collect();
+        let panic = said("panicked ").map(str::to_owned);
+        Ok(Seen::Ended(Ended { arena, pages, panic, order, findings }))
     }
 
     /// What the runtime is asked for: of the same option, the last counts.
@@ -246,7 +226,8 @@ pub fn wait(mut child: Child) -> Result<Result<(), String>> {
         }
         std::thread::sleep(Duration::from_micros(500));
     };
-    if !matches!(status.code(), Some(0 | 66)) {
+    // 65 is a deadlock of threads.
+    if !matches!(status.code(), Some(0 | 65 | 66)) {
         return Ok(Err(status.to_string()));
     }
     Ok(Ok(()))

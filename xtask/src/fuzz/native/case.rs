@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use anyhow::{Context, Result};
 use dagsan_core::Construct;
 use dagsan_core::order::{self, Engine};
 use dagsan_findings::{End, Findings};
-use dagsan_fuzz::rust::{Layout, Region, Said, expected, say};
+use dagsan_fuzz::rust::{Layout, Observed, Region, Said, expected, observed, say, say_threads};
 use dagsan_fuzz::{Class, Outcome, Program, Size, Stmt, generate};
 
 use super::change;
@@ -34,29 +35,42 @@ pub struct Case {
     pub layout: Layout,
     /// How it is to be run.
     pub runs: Vec<Run>,
-    pub outcome: Outcome,
+    /// The verdict. If the tasks are threads, there is one when it has run.
+    pub verdict: OnceLock<Verdict>,
+}
+
+/// What the oracle says of a program.
+pub struct Verdict {
+    outcome: Outcome,
     /// The bytes that race, as the program names them; locks read as mutual exclusion alone, and with sections that depend on
     /// each other in the order of the run.
-    pub racy: [BTreeSet<u64>; 2],
+    racy: [BTreeSet<u64>; 2],
 }
 
 impl Case {
     /// The random program of a seed, to be run in one way.
-    pub fn random(seed: u64, class: Option<Class>, engine: Option<&'static Engine>) -> Result<Case> {
+    pub fn random(
+        seed: u64,
+        class: Option<Class>,
+        engine: Option<&'static Engine>,
+        threads: bool,
+    ) -> Result<Case> {
         let class = class.unwrap_or(Class::ALL[(seed % Class::ALL.len() as u64) as usize]);
         let mut rng = fastrand::Rng::with_seed(seed);
         // Larger ones take their time in the compiler, and in the oracle. `cargo xtask fuzz` has them.
         let size = Size { tasks: Size::pick(&mut rng).tasks.min(40) };
         let mut program = generate(class, &mut rng, size);
-        if rng.u32(0..6) == 0 {
+        if !threads && rng.u32(0..6) == 0 {
             change::confuse_promises(&mut program, &mut rng);
         }
         if rng.bool() {
             change::make_own(&mut program, &mut rng);
         }
-        let structured = !class.constructs().contains(&Construct::GeneralFuture);
+        // Threads have no syncs, after which a handle would be there.
+        let structured = !threads && !class.constructs().contains(&Construct::GeneralFuture);
         // Three in four have rayon in them.
         let nest = if rng.u32(0..4) == 0 { rng.u64(0..2) } else { rng.u64(2..) };
+        let say = if threads { say_threads } else { say };
         let mut case = Case::new(format!("seed {seed}"), Some(seed), say(&program, structured, nest))?;
         case.runs.retain(|run| engine.is_none_or(|engine| engine.name == run.engine.name));
         // One engine for each, and exact places besides.
@@ -67,9 +81,16 @@ impl Case {
 
     /// A program that is kept in a file, as it was said or as it was generated, to be run in all ways. `nest` says which
     /// constructs are written with rayon.
-    pub fn kept(path: &Path, is_said: bool, nest: u64, engine: Option<&'static Engine>) -> Result<Case> {
+    pub fn kept(
+        path: &Path,
+        is_said: bool,
+        nest: u64,
+        engine: Option<&'static Engine>,
+        threads: bool,
+    ) -> Result<Case> {
         let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         let program = Program::parse(&text).with_context(|| path.display().to_string())?;
+        let say = if threads { say_threads } else { say };
         let mut case = Case::new(path.display().to_string(), None, say(&program, is_said, nest))?;
         case.runs.retain(|run| engine.is_none_or(|engine| engine.name == run.engine.name));
         Ok(case)
@@ -77,6 +98,10 @@ impl Case {
 
     /// A case, to be run with all engines that support it.
     pub fn new(name: String, seed: Option<u64>, said: Said) -> Result<Case> {
+        let layout = Layout::new(&said.program);
+        if said.threads {
+            return Ok(Case { name, seed, runs: of_threads(), said, layout, verdict: OnceLock::new() });
+        }
         let expected = |ordered| {
             expected(&said, ordered).with_context(|| format!("{name}: the core refuses the program"))
         };
@@ -105,38 +130,68 @@ impl Case {
             ways.into_iter().filter_map(|(possible, run)| possible.then_some(run))
         };
         let runs = order::ENGINES.iter().filter(supports).flat_map(ways).collect();
-        let layout = Layout::new(&said.program);
-        Ok(Case { name, seed, said, layout, runs, outcome, racy })
+        let verdict = OnceLock::from(Verdict { outcome, racy });
+        Ok(Case { name, seed, said, layout, runs, verdict })
     }
 
     /// How a run differs from what the oracle says.
     pub fn compare(&self, run: Run, seen: &Seen) -> Option<Failure> {
-        let what = self.difference(seen, self.racy(run.engine))?;
-        Some(Failure { run, what })
+        let what = match seen {
+            Seen::Failed(how) => Some(What::Ending(how.clone())),
+            Seen::Ended(seen) if self.said.threads => match observed(&self.said, &seen.order) {
+                Ok(Observed { outcome, must, may }) => {
+                    let what = self.difference(seen, &outcome, &must, &may);
+                    self.verdict.get_or_init(|| Verdict { outcome, racy: [must.clone(), must] });
+                    what
+                }
+                Err(error) => Some(What::Ending(format!("it tells of a run that is none: {error}"))),
+            },
+            Seen::Ended(seen) => {
+                let racy = self.racy(run.engine);
+                self.difference(seen, &self.outcome(), racy, racy)
+            }
+        };
+        let order = match seen {
+            Seen::Ended(Ended { order, .. }) => order.clone(),
+            Seen::Failed(_) => Vec::new(),
+        };
+        what.map(|what| Failure { run, what, order })
+    }
+
+    /// How it ends.
+    pub fn outcome(&self) -> Outcome {
+        self.verdict.get().map(|verdict| verdict.outcome).unwrap_or_default()
     }
 
     /// The bytes that race, as the engine reads locks.
     pub fn racy(&self, engine: &Engine) -> &BTreeSet<u64> {
-        &self.racy[usize::from(engine.supports(Construct::Atomic))]
+        static NONE: BTreeSet<u64> = BTreeSet::new();
+        let reading = usize::from(engine.supports(Construct::Atomic));
+        self.verdict.get().map_or(&NONE, |verdict| &verdict.racy[reading])
     }
 
-    fn difference(&self, seen: &Seen, racy: &BTreeSet<u64>) -> Option<What> {
-        let Seen::Ended { arena, pages, panic, findings } = seen else {
-            let Seen::Failed(how) = seen else { return None };
-            return Some(What::Ending(how.clone()));
-        };
+    /// Bytes that `must` be found to race, and those that `may`.
+    fn difference(
+        &self,
+        seen: &Ended,
+        outcome: &Outcome,
+        must: &BTreeSet<u64>,
+        may: &BTreeSet<u64>,
+    ) -> Option<What> {
+        let Ended { arena, pages, panic, findings, .. } = seen;
         let deadlock = match &findings.end {
             End::Exited => false,
             End::Deadlock(_) => true,
             other => return Some(What::Ending(format!("{other:?}"))),
         };
-        match (deadlock, self.outcome.deadlock, panic) {
+        match (deadlock, outcome.deadlock, panic) {
             (false, false, None) | (true, true, Some(_)) => {}
+            (true, true, None) if self.said.threads => {}
             (_, _, Some(panic)) => return Some(What::Ending(format!("a panic: {panic}"))),
             _ => return Some(What::Ending(format!("{:?}", findings.end))),
         }
         // The wait of a spawned task that is in vain fails its procedure, which may go on to its end first.
-        let (tasks, expected) = (findings.stats.tasks, u64::from(self.outcome.tasks));
+        let (tasks, expected) = (findings.stats.tasks, u64::from(outcome.tasks));
         if tasks < expected || tasks > expected && !deadlock {
             return Some(What::Ending(format!("{tasks} tasks, not {expected}")));
         }
@@ -149,15 +204,15 @@ impl Case {
         };
         let ranges = findings.races.iter().flat_map(|race| &race.bytes);
         let found: BTreeSet<u64> = ranges.flat_map(|&(start, len)| start..start + len).collect();
-        if let Some(missed) = racy.iter().find(|byte| !found.contains(&native(byte))) {
+        if let Some(missed) = must.iter().find(|byte| !found.contains(&native(byte))) {
             return Some(What::Missed(*missed));
         }
-        let racy: BTreeSet<u64> = racy.iter().map(native).collect();
+        let may: BTreeSet<u64> = may.iter().map(native).collect();
         let ranges = self.said.program.walk().filter_map(Stmt::bytes);
         let bytes: BTreeMap<u64, u64> =
             ranges.flat_map(|bytes| bytes.start()..bytes.end()).map(|byte| (native(&byte), byte)).collect();
         let wrong = found
-            .difference(&racy)
+            .difference(&may)
             .map(|at| bytes.get(at).map_or(What::Stray(*at), |&byte| What::NoRace(byte)));
         // What a program does after its deadlock, the oracle has not seen.
         wrong.into_iter().find(|what| !deadlock || matches!(what, What::Stray(_)))
@@ -168,17 +223,39 @@ impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes: Vec<String> =
             self.racy(order::default_engine()).iter().map(|byte| format!("{byte:#x}")).collect();
-        let ending = if self.outcome.deadlock { "deadlock" } else { "ends" };
+        let ending = if self.outcome().deadlock { "deadlock" } else { "ends" };
         write!(f, "// {ending}; racy bytes: {}", bytes.join(" "))
     }
 }
 
 /// What came of a process.
 pub enum Seen {
-    /// It has told where its memory is, and what it found.
-    Ended { arena: u64, pages: u64, panic: Option<String>, findings: Box<Findings> },
+    /// It has come to its end.
+    Ended(Ended),
     /// It crashed, or hangs, or told nothing.
     Failed(String),
+}
+
+/// What a process has told.
+pub struct Ended {
+    /// Where its memory is.
+    pub arena: u64,
+    pub pages: u64,
+    pub panic: Option<String>,
+    /// If its tasks are threads: the statements that it made, in their order.
+    pub order: Vec<usize>,
+    pub findings: Box<Findings>,
+}
+
+/// How a program of threads is run: with the engines that take what threads do, atomics and tasks that nobody joins among it.
+fn of_threads() -> Vec<Run> {
+    let needs = [Construct::Detached, Construct::Atomic, Construct::Lock, Construct::GeneralFuture];
+    let takes = |engine: &&Engine| needs.iter().all(|&construct| engine.supports(construct));
+    let run = |engine: &'static Engine| {
+        let exact = (engine.name == order::default_engine().name).then_some(true);
+        [false].into_iter().chain(exact).map(move |exact| Run { engine, atomics: true, exact })
+    };
+    order::ENGINES.iter().filter(takes).flat_map(run).collect()
 }
 
 /// A program natively, with an engine, and the oracle disagree.
@@ -186,6 +263,8 @@ pub enum Seen {
 pub struct Failure {
     pub run: Run,
     pub what: What,
+    /// If tasks are threads: the statements as they were made.
+    pub order: Vec<usize>,
 }
 
 /// About what they disagree.
@@ -213,6 +292,11 @@ impl fmt::Display for Failure {
                 write!(f, "reports a race at {address:#x}, which is not the program's memory")
             }
             What::Ending(how) => write!(f, "ends otherwise: {how}"),
+        }?;
+        if self.order.is_empty() {
+            Ok(())
+        } else {
+            write!(f, "; the statements are made in this order: {:?}", self.order)
         }
     }
 }

@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use anyhow::Result;
 use dagsan_core::Bytes;
-use dagsan_fuzz::rust::{Said, say};
+use dagsan_fuzz::rust::{Said, say, say_threads};
 use dagsan_fuzz::{Program, Stmt};
 
 use super::batch::Builder;
@@ -110,7 +110,13 @@ fn without(said: &Said, removed: &[Range<usize>]) -> Said {
         kept
     }
     let program = Program { body: filter(&said.program.body, removed, &mut 0) };
-    say(&program, true, said.nest)
+    again(&program, said)
+}
+
+/// The program, said as that one was. Its handles go through promises already, if they must.
+fn again(program: &Program, said: &Said) -> Said {
+    let say = if said.threads { say_threads } else { say };
+    say(program, true, said.nest)
 }
 
 /// Every program that one edit makes of this one.
@@ -118,8 +124,7 @@ fn candidates(said: &Said) -> Vec<Said> {
     let mut all: Vec<Said> = Vec::new();
     let mut known = BTreeSet::from([said.program.to_string()]);
     dagsan_fuzz::shrink(&said.program, &mut |candidate| {
-        // Its handles go through promises already, if they must.
-        let candidate = say(candidate, true, said.nest);
+        let candidate = again(candidate, said);
         if size(&candidate) < size(said) && known.insert(candidate.program.to_string()) {
             all.push(candidate);
         }

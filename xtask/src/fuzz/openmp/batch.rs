@@ -1,48 +1,28 @@
 //! Compiles programs by the batch, and runs each in a process of its own.
 
-use std::fmt;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::str::FromStr;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
+use clap::ValueEnum;
 use dagsan_findings::{FINDINGS_FILE, Findings};
 use dagsan_fuzz::openmp::{Expected, interpreted, write_batch, write_interpreter};
 
 use super::case::{Case, Failure, Seen};
 use crate::bench::native::{succeed, target_directory};
 use crate::fuzz::native::{Form, wait};
+use crate::fuzz::value_name;
 
 /// How programs are optimised.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "verbatim")]
 pub enum Level {
     O0,
     O2,
-}
-
-impl fmt::Display for Level {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Level::O0 => "O0",
-            Level::O2 => "O2",
-        })
-    }
-}
-
-impl FromStr for Level {
-    type Err = anyhow::Error;
-
-    fn from_str(name: &str) -> Result<Level> {
-        match name {
-            "O0" => Ok(Level::O0),
-            "O2" => Ok(Level::O2),
-            _ => Err(anyhow!("no level is called `{name}`; there are: O0, O2")),
-        }
-    }
 }
 
 /// Compiles programs, to be run with these options.
@@ -75,9 +55,9 @@ impl Builder {
         let (name, text) = match form {
             Form::Compiled => {
                 let programs: Vec<_> = cases.iter().map(|case| &case.program).collect();
-                (format!("batch-{level}"), write_batch(&programs))
+                (format!("batch-{}", value_name(&level)), write_batch(&programs))
             }
-            Form::Interpreted => (format!("interpreter-{level}"), write_interpreter()),
+            Form::Interpreted => (format!("interpreter-{}", value_name(&level)), write_interpreter()),
         };
         let program = self.directory.join(name);
         let batch = Batch { builder: self, program, level, form };
@@ -94,7 +74,7 @@ impl Builder {
         fs::write(&source, text).with_context(|| format!("cannot write {}", source.display()))?;
         let mut command = Command::new(&self.dagsan);
         // A word may be part of another.
-        command.args(["cc", "-fopenmp", "-fno-strict-aliasing", "-w"]).arg(format!("-{level}"));
+        command.args(["cc", "-fopenmp", "-fno-strict-aliasing", "-w"]).arg(format!("-{}", value_name(level)));
         command.arg("-o").arg(program).arg(&source).env("DAGSAN_CACHE", &self.cache);
         succeed(&mut command)?;
         self.compiled.lock().expect("no thread panics").push(program.clone());
@@ -121,7 +101,8 @@ impl Batch<'_> {
         let judged: Mutex<Vec<_>> = Mutex::new(cases.iter().map(|_| None).collect());
         let next = AtomicUsize::new(0);
         let work = |job: usize| -> Result<()> {
-            let findings = self.builder.directory.join(format!("findings-{}.{job}.json", self.level));
+            let findings =
+                self.builder.directory.join(format!("findings-{}.{job}.json", value_name(&self.level)));
             loop {
                 // Relaxed: the numbers order nothing else, and the scope ends with a join.
                 let number = next.fetch_add(1, Ordering::Relaxed);

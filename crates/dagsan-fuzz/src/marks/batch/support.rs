@@ -371,6 +371,26 @@ pub unsafe fn fill_called<T: Val>(at: *mut u8, len: usize) {
     }
 }
 
+// Not so small that each module has its own, and small enough to be inlined when modules come together.
+
+pub fn each_far(count: usize, mut body: impl FnMut(usize)) {
+    for index in 0..count {
+        body(index);
+    }
+}
+
+pub unsafe fn sum_far<T: Val>(at: *mut u8, len: usize) -> u64 {
+    let mut sum = 0u64;
+    // SAFETY: the reference has refused what is beyond the memory.
+    each_far(len, |index| unsafe { sum = sum.wrapping_add(fold(*at.cast::<T>().add(index))) });
+    sum
+}
+
+pub unsafe fn fill_far<T: Val>(at: *mut u8, len: usize) {
+    // SAFETY: as above.
+    each_far(len, |index| unsafe { *at.cast::<T>().add(index) = make(spread(index)) });
+}
+
 // ---- vectors of which elements are picked ---------------------------------------------------------
 
 type Lanes = Simd<u32, 8>;
@@ -436,4 +456,17 @@ pub unsafe fn avx_load(at: *mut u32, mask: usize) -> u64 {
 #[target_feature(enable = "avx2")]
 pub unsafe fn avx_store(at: *mut u32, mask: usize, number: u64) {
     std::arch::x86_64::_mm256_maskstore_epi32(at.cast(), signs(mask), transmute(V32::make(number)));
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512vl")]
+pub unsafe fn expand(at: *mut u32, mask: usize) -> u64 {
+    let loaded = std::arch::x86_64::_mm256_maskz_expandloadu_epi32(mask as u8, at.cast());
+    transmute::<_, V32>(loaded).fold()
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512vl")]
+pub unsafe fn compress(at: *mut u32, mask: usize, number: u64) {
+    std::arch::x86_64::_mm256_mask_compressstoreu_epi32(at.cast(), mask as u8, transmute(V32::make(number)));
 }

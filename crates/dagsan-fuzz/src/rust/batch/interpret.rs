@@ -65,6 +65,8 @@ fn bodies_of(op: &Op) -> [Option<usize>; 2] {
         Op::Async { body } | Op::Future { body, .. } | Op::Spawn { body } | Op::Detach { body } => [Some(body), None],
         Op::Finish { body } | Op::Scope { body } | Op::ScopeElsewhere { body } => [Some(body), None],
         Op::Call { body } | Op::Isolated { body } => [Some(body), None],
+        Op::ThreadScope { body } | Op::Scoped { body } => [Some(body), None],
+        Op::Thread { body, .. } | Op::DetachThread { body } => [Some(body), None],
         Op::Join { first, second } => [Some(first), Some(second)],
         _ => [None, None],
     }
@@ -155,6 +157,17 @@ pub fn run(code: Code, m: &'static Memory, s: Scope, p: Here) {
             Op::Update { word: name } => update(word(name)),
             Op::Load { word: name } => load(word(name)),
             Op::AcquireUpdate { word: name } => acquire_update(word(name)),
+            Op::Tell { number } => tell(number),
+            Op::Yield => std::thread::yield_now(),
+            Op::ThreadScope { body } => m.thread_scope(p, code.other(body)),
+            Op::Scoped { body } => m.scoped(s, code.task(body)),
+            Op::Thread { name, body } => m.thread(name, code.task(body)),
+            Op::JoinThread { name } => m.join_thread(name),
+            Op::DetachThread { body } => m.detach_thread(code.task(body)),
+            Op::Notify { name } => m.notify(name),
+            Op::Wait { name, number } => m.wait(name, number),
+            Op::Send { name } => m.send(name),
+            Op::Receive { name, number } => m.receive(name, number),
         }
     }
 }

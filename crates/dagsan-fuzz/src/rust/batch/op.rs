@@ -160,6 +160,22 @@ with_text! {
         Load { word: Word },
         /// An acquire and a release in one.
         AcquireUpdate { word: Word },
+        /// Tells that the statement of this number is made.
+        Tell { number: usize },
+        Yield,
+        ThreadScope { body: usize },
+        /// A thread of the scope.
+        Scoped { body: usize },
+        Thread { name: usize, body: usize },
+        JoinThread { name: usize },
+        DetachThread { body: usize },
+        /// Sets a flag, and notifies those who wait for it.
+        Notify { name: usize },
+        /// Waits for a flag, and tells of every look at it.
+        Wait { name: usize, number: usize },
+        Send { name: usize },
+        /// Tells before and after.
+        Receive { name: usize, number: usize },
     }
 }
 

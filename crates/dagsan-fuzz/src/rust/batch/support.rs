@@ -11,7 +11,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
 use std::process::ExitCode;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
-use std::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::thread::JoinHandle;
 
 use dagsan_task::{Future, Promise};
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -22,6 +24,7 @@ use crate::programs::{Code, run};
 type Procedure = dagsan_task::Procedure<'static>;
 type Finish = dagsan_task::Scope<'static>;
 type RayonScope = rayon::Scope<'static>;
+type ThreadScope = std::thread::Scope<'static, 'static>;
 
 /// The body of a task.
 #[derive(Clone, Copy)]
@@ -45,9 +48,10 @@ pub enum Scope {
     None,
     Task(*const Finish),
     Rayon(*const RayonScope),
+    Threads(*const ThreadScope),
 }
 
-// SAFETY: it goes to tasks of the same thread, which that finish joins.
+// SAFETY: it goes to tasks of the same thread, or to threads, which that finish or scope joins.
 unsafe impl Send for Scope {}
 // SAFETY: as above.
 unsafe impl Sync for Scope {}
@@ -61,7 +65,7 @@ impl Scope {
         match self {
             // SAFETY: it is around the present task, so it is open.
             Scope::Task(finish) => unsafe { &*finish },
-            Scope::None | Scope::Rayon(_) => panic!("a program that starts futures runs in a finish"),
+            Scope::None | Scope::Rayon(_) | Scope::Threads(_) => panic!("a program that starts futures runs in a finish"),
         }
     }
 }
@@ -111,10 +115,13 @@ pub struct Memory {
     mutexes: Vec<Mutex<()>>,
     rw_locks: Vec<RwLock<()>>,
     syncs: Vec<AtomicU64>,
+    threads: Vec<UnsafeCell<Option<JoinHandle<()>>>>,
+    flags: Vec<(Mutex<bool>, Condvar)>,
+    channels: Vec<(Sender<()>, Receiver<()>)>,
     pools: [ThreadPool; 2],
 }
 
-// SAFETY: used by one thread.
+// SAFETY: used by one thread; or by many, of which each takes the handles that were made for it, and each receiver is one's.
 unsafe impl Sync for Memory {}
 
 unsafe extern "C" {
@@ -156,6 +163,9 @@ pub fn main(program: Result<(Sizes, Body), String>) -> ExitCode {
         rw_locks: (0..sizes.locks).map(|_| RwLock::new(())).collect(),
         // Not 0: an operation that makes 0 something else takes a lock.
         syncs: (0..sizes.syncs).map(|_| AtomicU64::new(1)).collect(),
+        threads: (0..sizes.futures).map(|_| UnsafeCell::new(None)).collect(),
+        flags: (0..sizes.promises).map(|_| (Mutex::new(false), Condvar::new())).collect(),
+        channels: (0..sizes.promises).map(|_| channel()).collect(),
         pools: [(); 2].map(|()| ThreadPoolBuilder::new().num_threads(2).build().expect("there are no threads")),
     }));
     assert!(sizes.heap || sizes.arena <= size_of::<Static>(), "the static is too small");
@@ -250,6 +260,101 @@ impl Memory {
     #[track_caller]
     pub fn get(&self, name: usize) {
         self.promises[name].get();
+    }
+}
+
+// ---- threads -------------------------------------------------------------------------------------
+
+unsafe extern "C" {
+    #[link_name = "write"]
+    fn write_to(file: c_int, from: *const u8, size: usize) -> isize;
+}
+
+/// Tells that the statement of this number is made. Not by what the standard library has for that, which has locks of its own.
+#[cfg_attr(dagsan, sanitize(thread = "off"))]
+#[inline(never)]
+pub fn tell(number: usize) {
+    let mut text = *b"         \n";
+    let (mut at, mut rest) = (text.len() - 1, number);
+    loop {
+        at -= 1;
+        text[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 || at == 2 {
+            break;
+        }
+    }
+    text[0] = b't';
+    // SAFETY: so many bytes.
+    unsafe { write_to(1, text.as_ptr(), text.len()) };
+}
+
+impl Memory {
+    pub fn thread_scope(&'static self, here: Here, body: Code) {
+        std::thread::scope(|scope| {
+            // SAFETY: whoever uses it is joined by it, and what it lends lives for ever.
+            let scope = unsafe { std::mem::transmute::<&std::thread::Scope<'_, '_>, &'static ThreadScope>(scope) };
+            run(body, self, Scope::Threads(scope), here);
+        });
+    }
+
+    #[track_caller]
+    pub fn scoped(&'static self, scope: Scope, body: Body) {
+        let Scope::Threads(threads) = scope else { panic!("a scoped thread has a scope") };
+        // SAFETY: it is around the present thread, so it is open.
+        unsafe { &*threads }.spawn(move || body.run(self, scope));
+    }
+
+    /// Leaves the handle in its slot: whoever joins the thread comes after that.
+    #[track_caller]
+    pub fn thread(&'static self, name: usize, body: Body) {
+        let thread = std::thread::spawn(move || body.run(self, Scope::None));
+        // SAFETY: nobody has a reference into an empty slot.
+        unsafe { self.threads[name].get().write(Some(thread)) };
+    }
+
+    #[track_caller]
+    pub fn join_thread(&self, name: usize) {
+        // SAFETY: a slot is written once, before, and read once.
+        let Some(thread) = (unsafe { (*self.threads[name].get()).take() }) else {
+            // Whoever shrinks a program wants to know, and other threads may wait for this one.
+            println!("panicked a thread is joined before its handle is there");
+            std::process::exit(0);
+        };
+        thread.join().expect("a thread has panicked");
+    }
+
+    #[track_caller]
+    pub fn detach_thread(&'static self, body: Body) {
+        drop(std::thread::spawn(move || body.run(self, Scope::None)));
+    }
+
+    pub fn notify(&self, name: usize) {
+        let (flag, changed) = &self.flags[name];
+        *flag.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        changed.notify_all();
+    }
+
+    pub fn wait(&self, name: usize, number: usize) {
+        let (flag, changed) = &self.flags[name];
+        let mut is_set = flag.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            tell(number);
+            if *is_set {
+                return;
+            }
+            is_set = changed.wait(is_set).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    pub fn send(&self, name: usize) {
+        self.channels[name].0.send(()).expect("the receiver is never dropped");
+    }
+
+    pub fn receive(&self, name: usize, number: usize) {
+        tell(number);
+        self.channels[name].1.recv().expect("the sender is never dropped");
+        tell(number);
     }
 }
 

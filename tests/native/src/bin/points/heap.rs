@@ -4,6 +4,7 @@ use std::alloc::Layout;
 use std::array;
 use std::hint::black_box;
 use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use dagsan_task::finish;
 
@@ -29,6 +30,9 @@ pub const POINTS: &[Point] = points![
     heap_realloc_and_read,
     heap_unmap_and_read,
     heap_freed_after_join,
+    heap_handed_over_where_another_was,
+    heap_handed_over_and_written,
+    heap_freed_where_it_was_allocated_and_read,
 ];
 
 /// So many blocks at a time.
@@ -284,4 +288,53 @@ fn heap_freed_after_join() {
         spawn!(scope, black_box(half.iter().sum::<u64>()));
     });
     drop(block);
+}
+
+/// A block that the task has allocated and freed itself, and another at its address.
+fn second_at_one_address() -> Pointer<u8> {
+    // SAFETY: the first block is freed once.
+    unsafe {
+        libc::free(black_box(libc::malloc(black_box(100))));
+        Pointer(black_box(libc::malloc(black_box(100))).cast())
+    }
+}
+
+/// Nobody has touched the second block, and that there was another at its address means nothing.
+// expect: race-free
+fn heap_handed_over_where_another_was() {
+    static BLOCK: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
+    finish(|scope| {
+        spawn!(scope, BLOCK.store(second_at_one_address().at(), Relaxed));
+        // SAFETY: the block is freed once.
+        spawn!(scope, unsafe { libc::free(BLOCK.load(Relaxed).cast()) });
+    });
+}
+
+// expect: race write/free on 1 bytes of heap by 1/2
+fn heap_handed_over_and_written() {
+    static BLOCK: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
+    finish(|scope| {
+        spawn!(scope, {
+            let block = second_at_one_address();
+            store!(block, 1); // race (1)
+            BLOCK.store(block.at(), Relaxed);
+        });
+        // SAFETY: the block is freed once.
+        spawn!(scope, unsafe { libc::free(BLOCK.load(Relaxed).cast()) }); // race (2)
+    });
+}
+
+/// The free waits for the end of the strand, and is not lost: it is a write then, unless places are to be exact.
+// expect: race
+fn heap_freed_where_it_was_allocated_and_read() {
+    static BLOCK: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
+    finish(|scope| {
+        spawn!(scope, {
+            // SAFETY: the block is freed once.
+            let block = unsafe { black_box(libc::malloc(black_box(100))) };
+            BLOCK.store(block.cast(), Relaxed);
+            unsafe { libc::free(block) }; // race (1)
+        });
+        spawn!(scope, load!(Pointer(BLOCK.load(Relaxed)))); // race (2)
+    });
 }

@@ -18,7 +18,8 @@
 //! Where it matters, `// result: depends` or `// result: the same` follows: may the result depend on the schedule, without
 //! a race? Then the lines by which it does have `// depends`.
 //!
-//! The first accesses of its races are on the lines with `// race (1)`, the second ones on those with `// race (2)`.
+//! The first accesses of its races are on the lines with `// race (1)`, the second ones on those with `// race (2)`. Lines outside of its function say whose they are:
+//! `// race (1) of one_point, another`.
 
 use std::process::ExitCode;
 
@@ -34,6 +35,7 @@ mod allocator;
 mod atomics;
 mod behaviours;
 mod ends;
+mod far;
 mod fences;
 mod handover;
 mod heap;
@@ -41,6 +43,7 @@ mod lines;
 mod lock_words;
 mod locks;
 mod loops;
+mod modules;
 mod once;
 mod order;
 mod places;
@@ -66,7 +69,7 @@ mod vectors;
 type Point = (&'static str, fn());
 
 /// Those with their expectations above them.
-const POINTS: [&[Point]; 28] = [
+const POINTS: [&[Point]; 29] = [
     accesses::POINTS,
     allocator::POINTS,
     atomics::POINTS,
@@ -77,6 +80,7 @@ const POINTS: [&[Point]; 28] = [
     lock_words::POINTS,
     locks::POINTS,
     loops::POINTS,
+    modules::POINTS,
     once::POINTS,
     order::POINTS,
     places::POINTS,

@@ -34,6 +34,10 @@ pub const POINTS: &[Point] = points![
     block_of_one_strand,
     block_of_one_strand_and_a_reader,
     block_freed_beside_a_writer,
+    readers_of_a_field_and_a_writer,
+    readers_of_a_field_before_a_writer,
+    readers_of_a_field_that_is_written_between,
+    readers_of_a_field_and_a_writer_of_another,
 ];
 
 const WORDS: usize = 256;
@@ -421,5 +425,92 @@ fn block_freed_beside_a_writer() {
             store!(at(there, 3), 2); // race (2)
         });
         std::mem::forget(other);
+    });
+}
+
+/// One word of every element: loops over these have ranges with gaps.
+#[repr(C)]
+struct Element {
+    field: Shared<u64>,
+    other: [Shared<u64>; 6],
+}
+
+struct Elements([Element; WORDS]);
+
+impl Elements {
+    const fn new() -> Elements {
+        Elements([const { Element { field: Shared::new(0), other: [const { Shared::new(0) }; 6] } }; WORDS])
+    }
+}
+
+/// The sum of all fields.
+#[collapse_debuginfo(yes)]
+macro_rules! sum {
+    ($elements:expr) => {{
+        let mut sum = 0_u64;
+        for element in &$elements.0 {
+            // SAFETY: whoever races with it is found.
+            sum = sum.wrapping_add(unsafe { *element.field.at() });
+        }
+        black_box(sum)
+    }};
+}
+
+// expect: race read/write on 8 bytes of static by 1/5
+fn readers_of_a_field_and_a_writer() {
+    static ELEMENTS: Elements = Elements::new();
+    finish(|scope| {
+        for _ in 0..4 {
+            spawn!(scope, sum!(ELEMENTS);); // race (1)
+        }
+        spawn!(scope, store!(ELEMENTS.0[77].field, 1)); // race (2)
+    });
+}
+
+// expect: race-free
+fn readers_of_a_field_before_a_writer() {
+    static ELEMENTS: Elements = Elements::new();
+    finish(|scope| {
+        spawn!(scope, {
+            finish(|scope| {
+                for _ in 0..4 {
+                    spawn!(scope, sum!(ELEMENTS););
+                }
+            });
+            store!(ELEMENTS.0[77].field, 1);
+        });
+        spawn!(scope, black_box(1));
+    });
+}
+
+/// What was known of the elements before one was written is not known any more.
+// expect: race read/write on 8 bytes of static by 6/7
+fn readers_of_a_field_that_is_written_between() {
+    static ELEMENTS: Elements = Elements::new();
+    finish(|scope| {
+        spawn!(scope, {
+            finish(|scope| {
+                for _ in 0..4 {
+                    spawn!(scope, sum!(ELEMENTS););
+                }
+            });
+            store!(ELEMENTS.0[30].field, 1);
+            finish(|scope| {
+                spawn!(scope, sum!(ELEMENTS);); // race (1)
+                spawn!(scope, store!(ELEMENTS.0[77].field, 1)); // race (2)
+            });
+        });
+        spawn!(scope, black_box(1));
+    });
+}
+
+// expect: race-free
+fn readers_of_a_field_and_a_writer_of_another() {
+    static ELEMENTS: Elements = Elements::new();
+    finish(|scope| {
+        for _ in 0..4 {
+            spawn!(scope, sum!(ELEMENTS););
+        }
+        spawn!(scope, store!(ELEMENTS.0[77].other[0], 1));
     });
 }

@@ -2,6 +2,8 @@
 
 use std::cell::{Cell, RefCell};
 use std::hint::black_box;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Release;
 
 use dagsan_task::finish;
 
@@ -20,6 +22,9 @@ pub const POINTS: &[Point] = points![
     thread_local_that_is_freed,
     thread_local_beside_another_block,
     thread_local_vector_that_grows,
+    thread_local_taken_out,
+    thread_local_taken_out_and_lent,
+    thread_local_put_in_for_a_while,
 ];
 
 thread_local!(static BUFFER: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) });
@@ -176,4 +181,64 @@ fn thread_local_beside_another_block() {
 fn thread_local_vector_that_grows() {
     thread_local! { static LIST: std::cell::RefCell<Vec<u32>> = const { std::cell::RefCell::new(Vec::new()) }; }
     siblings(|| LIST.with_borrow_mut(|list| list.extend(0..std::hint::black_box(9))));
+}
+
+/// Ends the strand, and orders nothing: nobody acquires.
+fn end_strand() {
+    static STEPS: AtomicU64 = AtomicU64::new(1);
+    STEPS.store(1, Release);
+}
+
+/// A buffer that is in no variable while it is used, for more than a strand. So crossbeam's channels do with what they know of a thread.
+// expect: race-free, depending on the worker
+// expect thread_locals=0: race
+fn thread_local_taken_out() {
+    BUFFER.set(vec![0; 100]);
+    siblings(|| {
+        for _ in 0..2 {
+            let mut buffer = BUFFER.take();
+            end_strand();
+            buffer[0] += 1;
+            end_strand();
+            buffer[1] += 1;
+            BUFFER.set(buffer);
+            end_strand();
+        }
+    });
+    assert_eq!(BUFFER.take()[..2], [6, 6]);
+}
+
+/// Tasks that are given the buffer by the one that has taken it out.
+// expect: race write/write on 8 bytes of heap by 2/1
+fn thread_local_taken_out_and_lent() {
+    BUFFER.set(vec![0; 100]);
+    finish(|scope| {
+        scope.spawn(|_| {
+            let mut buffer = BUFFER.take();
+            end_strand();
+            let first = Pointer(buffer.as_mut_ptr());
+            finish(|scope| {
+                spawn!(scope, store!(first, 1)); // race (1)
+                end_strand();
+                store!(first, 2); // race (2)
+            });
+            BUFFER.set(buffer);
+        });
+    });
+    BUFFER.take();
+}
+
+/// A block that all tasks have, and that each leaves in its variable for a while.
+// expect: race write/write on 8 bytes of heap by 1/2
+fn thread_local_put_in_for_a_while() {
+    thread_local!(static PRESENT: Cell<*mut u64> = const { Cell::new(std::ptr::null_mut()) });
+    let mut shared = vec![0u64; 8];
+    let shared = Pointer(shared.as_mut_ptr());
+    siblings(|| {
+        PRESENT.set(shared.at());
+        end_strand();
+        PRESENT.set(std::ptr::null_mut());
+        end_strand();
+        store!(shared, black_box(1)); // race (1) (2)
+    });
 }

@@ -177,7 +177,7 @@ fn ring_relaxed() {
     let (slots, ring) = ([Shared::new(0), Shared::new(0)], Ring::default());
     pair(
         || ring.put(Relaxed, Relaxed, |slot| store!(slots[slot], slot)), // race (1)
-        || ring.take(Relaxed, Relaxed, |slot| _ = load!(slots[slot])), // race (2)
+        || ring.take(Relaxed, Relaxed, |slot| _ = load!(slots[slot])),   // race (2)
     );
 }
 

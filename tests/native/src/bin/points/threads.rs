@@ -49,6 +49,8 @@ pub const POINTS: &[Point] = points![
     scope_closed,
     scope_of_the_grandchild,
     scope_in_the_child,
+    scope_that_another_ends_in,
+    scope_that_ends_in_another,
     scope_overlapping,
     scope_disjoint,
     unpark_before_write,
@@ -325,6 +327,27 @@ fn scope_in_the_child() {
         let child = threads.spawn(move || thread::scope(|inner| _ = inner.spawn(work!(store!(data, 1)))));
         child.join().unwrap();
         load!(data);
+    });
+}
+
+/// The last thread of the outer scope wakes whoever has opened it, who waits for the inner one. That is no order.
+// expect: race write/write on 8 bytes of stack by 1/0, up to atomics
+fn scope_that_another_ends_in() {
+    let data = &Shared::new(0u64);
+    thread::scope(|outer| {
+        outer.spawn(work!(store!(data, 1))); // race (1)
+        thread::scope(|inner| _ = inner.spawn(work!(black_box(()))));
+        store!(data, 2); // race (2)
+    });
+}
+
+// expect: race-free, up to atomics
+fn scope_that_ends_in_another() {
+    let data = &Shared::new(0u64);
+    thread::scope(|outer| {
+        outer.spawn(work!(black_box(())));
+        thread::scope(|inner| _ = inner.spawn(work!(store!(data, 1))));
+        store!(data, 2);
     });
 }
 

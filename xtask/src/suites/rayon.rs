@@ -10,7 +10,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use crate::bench::native::{cargo_dagsan, succeed, target_directory};
-use crate::rayon::{Scratch, copy, manifest, remove, write};
+use crate::suites::{Scratch, copy, manifest, remove, write};
 
 /// Options of `rayon-suite`.
 #[derive(Debug, clap::Args)]
@@ -98,7 +98,7 @@ mod lib_test;
 
 /// Runs the tests, and stops at the first package that fails.
 pub fn run(root: &Path, args: &Args) -> Result<()> {
-    let scratch = Scratch::new(root, "suite")?;
+    let scratch = Scratch::new(root, "rayon")?;
     let vendored = scratch.vendor(&[("rayon", &args.rayon), ("rayon-core", &args.rayon_core)])?;
     let rayon = scratch.package(&vendored, "rayon", &args.rayon)?;
     let core = units(&scratch, &vendored, args)?;
@@ -138,7 +138,7 @@ fn suite(root: &Path, rayon: &Path, core: &Path, cargo: impl Fn() -> Command) ->
 }
 
 fn test(mut command: Command, root: &Path, package: &Path) -> Command {
-    command.arg("test").env("CARGO_TARGET_DIR", target_directory(root).join("rayon").join("build"));
+    command.arg("test").env("CARGO_TARGET_DIR", target_directory(root).join("suites").join("build"));
     // Optimised a little, and without the link-time optimisation that `cargo dagsan` gives other profiles.
     command.env("CARGO_PROFILE_DEV_OPT_LEVEL", "1").env_remove("RUSTFLAGS").current_dir(package);
     command

@@ -1,11 +1,11 @@
-//! `cargo xtask rayon-suite` and `rayon-crates`: the drop-in on rayon's own tests, and `cargo dagsan test` on crates that
-//! use rayon.
+//! `cargo xtask rayon-suite`, `rayon-crates` and `thread-crates`: test suites of others, plainly and under `cargo dagsan test`.
 //!
 //! Sources come from the registry at the time of the run, by `cargo vendor`, into a scratch directory under the target
 //! directory. Nothing of theirs is kept here.
 
 pub mod crates;
-pub mod suite;
+pub mod rayon;
+mod subjects;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ struct Scratch(PathBuf);
 
 impl Scratch {
     fn new(root: &Path, name: &str) -> Result<Scratch> {
-        let path = target_directory(root).join("rayon").join(name);
+        let path = target_directory(root).join("suites").join(name);
         fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
         Ok(Scratch(path))
     }
@@ -54,7 +54,7 @@ impl Scratch {
         let text =
             fs::read_to_string(&manifest).with_context(|| format!("cannot read {}", manifest.display()))?;
         let workspace = if text.contains("\n[workspace]") { "" } else { "\n[workspace]\n" };
-        write(&manifest, &format!("{text}{workspace}"))?;
+        write(&manifest, &format!("{}{workspace}", without_benchmarks(&text)))?;
         Ok(to)
     }
 }
@@ -65,6 +65,18 @@ fn manifest(name: &str, dependencies: &str) -> String {
         "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n[workspace]\n\n\
          [dependencies]\n{dependencies}\n"
     )
+}
+
+/// A manifest without its benchmarks, and the crate that measures them: it takes longer to build than many a test suite.
+fn without_benchmarks(manifest: &str) -> String {
+    let mut left_out = false;
+    let keep = |line: &&str| {
+        if line.starts_with('[') {
+            left_out = matches!(line.trim_end(), "[[bench]]" | "[dev-dependencies.criterion]");
+        }
+        !left_out
+    };
+    manifest.split_inclusive('\n').filter(keep).collect()
 }
 
 fn write(path: &Path, text: &str) -> Result<()> {
@@ -94,4 +106,17 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn benchmarks_are_left_out() {
+        let manifest = "[package]\nname = \"a\"\n\n[[bench]]\nname = \"b\"\n\n[dev-dependencies.criterion]\nversion = \"0.5\"\n\n\
+                        [dev-dependencies.rand]\nversion = \"0.9\"\n";
+        let left = "[package]\nname = \"a\"\n\n[dev-dependencies.rand]\nversion = \"0.9\"\n";
+        assert_eq!(without_benchmarks(manifest), left);
+    }
 }

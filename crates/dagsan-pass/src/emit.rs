@@ -12,6 +12,7 @@ use crate::inline::{Bytes, question};
 use crate::llvm::{Block, Builder, Context, Llvm, Module, Type, Value, opcode, ordering};
 use crate::model::{Kind, Mark};
 use crate::read::{Access, Atomic, Elements, LaneMask, LibraryCall, Place};
+use crate::tables;
 
 /// What is called for new bytes, by the logarithm of the size: reads, writes.
 const MISSES: [[&CStr; 5]; 2] = [
@@ -43,7 +44,8 @@ const NEW: [&CStr; 2] = [c"__dagsan_range_read", c"__dagsan_range_write"];
 /// They take the bits, or the number of bytes, in rcx.
 const MISS_OF_BITS_KEEPS: &str = "={di},={cx},s,0,1,~{rax},~{rdx},~{dirflag},~{fpsr},~{flags},~{memory}";
 
-/// LLVM's address space for what is relative to fs.
+/// LLVM's address spaces for what is relative to gs, where the worker's tables are, and to fs.
+const WORKER_SEGMENT: u32 = 256;
 const THREAD_SEGMENT: u32 = 257;
 
 /// Larger accesses are cut into parts of this size: their bits fit in a word, wherever they are.
@@ -240,14 +242,15 @@ impl Emitter {
         value
     }
 
-    /// The runtime's word: can anything be parallel?
-    pub(crate) fn active(&self) -> Value {
-        self.llvm.global(self.module, c"__dagsan_active", self.llvm.integer(self.context, 8))
+    /// What is so far from the base of the worker's tables.
+    pub(crate) fn of_worker(&self, offset: Value) -> Value {
+        let pointer = self.llvm.pointer(self.context, WORKER_SEGMENT);
+        self.llvm.to_pointer(self.builder, offset, pointer)
     }
 
-    /// The runtime's word: the thread whose marks may set bits.
-    fn setter(&self) -> Value {
-        self.llvm.global(self.module, c"__dagsan_setter", self.word)
+    /// The worker's word: can anything be parallel?
+    pub(crate) fn active(&self) -> Value {
+        self.of_worker(self.word(tables::ACTIVE as u64))
     }
 
     /// Is this thread's mark to set bits of lines that are in the log?
@@ -256,7 +259,7 @@ impl Emitter {
         // The x86-64 ABI keeps the thread pointer at fs:0, which to LLVM is an address space.
         let segment = llvm.pointer(self.context, THREAD_SEGMENT);
         let thread = self.hidden_load(self.word, llvm.null(segment));
-        let setter = self.hidden_load(self.word, self.setter());
+        let setter = self.hidden_load(self.word, self.of_worker(self.word(tables::SETTER as u64)));
         llvm.equal(self.builder, thread, setter)
     }
 

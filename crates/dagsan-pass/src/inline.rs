@@ -22,11 +22,9 @@
 use crate::emit::Emitter;
 use crate::llvm::{Block, Value};
 use crate::model::Kind;
+use crate::tables;
 
-#[path = "../../dagsan-rt/src/tables.rs"]
-mod tables;
-
-/// The tables of the runtime: bytes that the strand has seen, and has written.
+/// The worker's tables: bytes that the strand has seen, and has written.
 const TABLES: [usize; 2] = [tables::SEEN, tables::WRITTEN];
 
 /// What is asked of a table.
@@ -132,8 +130,7 @@ impl Emitter {
         let llvm = self.llvm;
         let word = llvm.shift_right(self.builder, address, self.word(3));
         let word = llvm.and(self.builder, word, self.word(!7));
-        let word = llvm.add(self.builder, word, self.word(TABLES[kind as usize] as u64));
-        llvm.to_pointer(self.builder, word, self.pointer)
+        self.of_table(kind, word)
     }
 
     /// Goes on to one of two blocks: can anything be parallel?
@@ -149,9 +146,13 @@ impl Emitter {
     pub(crate) fn entries(&self, kind: Kind, address: Value, bits: u32) -> Value {
         let llvm = self.llvm;
         let entry = llvm.shift_right(self.builder, address, self.word(3));
-        let entry = llvm.add(self.builder, entry, self.word(TABLES[kind as usize] as u64));
-        let entry = llvm.to_pointer(self.builder, entry, self.pointer);
-        self.hidden_load(llvm.integer(self.context, bits), entry)
+        self.hidden_load(llvm.integer(self.context, bits), self.of_table(kind, entry))
+    }
+
+    /// What is so far in a table.
+    fn of_table(&self, kind: Kind, offset: Value) -> Value {
+        let table = self.word(TABLES[kind as usize] as u64);
+        self.of_worker(self.llvm.add(self.builder, offset, table))
     }
 
     /// A word of entries from the bit of the address on.

@@ -49,6 +49,8 @@ mod sections;
 mod sharing;
 mod sink;
 mod sum;
+#[path = "../../dagsan-rt/src/tables.rs"]
+mod tables;
 
 use std::ffi::{CStr, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fen
 use crate::contention::Wants;
 use crate::session;
 use crate::start;
-use crate::state::ACTIVE;
+use crate::state::is_active;
 use crate::sync::{Change, Done, Order};
 use crate::turns;
 
@@ -16,7 +16,7 @@ use crate::turns;
 /// inlined into.
 macro_rules! done {
     ($address:expr, $bytes:expr, $done:expr, $order:expr) => {
-        if ACTIVE.get() && crate::turns::is_mine() {
+        if is_active() && crate::turns::is_mine() {
             let (address, done, order) = ($address as usize, $done, Order::from_abi($order));
             let frame = start::frame();
             if !crate::sync::says_nothing(address, $bytes, done, order, frame) {
@@ -370,7 +370,7 @@ impl Atomic128 {
 #[inline(never)]
 pub extern "C" fn __tsan_atomic_thread_fence(order: i32) {
     fence(Ordering::SeqCst);
-    if ACTIVE.get() && turns::is_mine() {
+    if is_active() && turns::is_mine() {
         session::called(start::frame(), |session| session.fence(Order::from_abi(order)));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! The program's `malloc` and its kin are these functions, for Rust's system allocator and for C. They pass everything on.
 //! A free is a write to the whole block; what is allocated is other memory than what was there before. The zeroes of
-//! `calloc` are writes of the task that asked for them, and so is what `realloc` and `mremap` copy, whether they move it
+//! `calloc` are writes of the task that asked for them, and so is what `realloc` copies, whether it moves it
 //! or not; the old block is freed. What fails has not happened. A large block may go back to the system when it is freed, and
 //! come back without our knowing: it is other memory from then on, and what tasks do to it later is not seen.
 //! Blocks are remembered with the call stack that allocated them, for the report (`blocks`).
@@ -10,8 +10,7 @@
 //! What the runtime itself allocates comes here too, and passes through: see [`Inside`]. At the end of a program that is
 //! cut off, it comes from [`reserve`].
 //!
-//! It cannot see what other allocators do with memory that they got in large pieces, nor a mapping that is put over another
-//! (`MAP_FIXED`).
+//! It cannot see what other allocators do with memory that they got in large pieces.
 
 use std::ffi::{c_int, c_void};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -24,7 +23,7 @@ use crate::reserve;
 use crate::session::{self, Inside};
 use crate::sites;
 use crate::start;
-use crate::state::ACTIVE;
+use crate::state::is_active;
 use crate::threads;
 use crate::turns;
 
@@ -116,7 +115,7 @@ fn freed(start: *mut c_void) {
         return;
     }
     let frame = start::frame();
-    if ACTIVE.get() {
+    if is_active() {
         // SAFETY: the program says that this is a block of the allocator's.
         let size = unsafe { malloc_usable_size(start) };
         tell_free(start as usize, size, frame);
@@ -158,7 +157,7 @@ unsafe fn resized(old: *mut c_void, size: usize) -> *mut c_void {
     }
     // SAFETY: the caller's promise.
     let had = unsafe { malloc_usable_size(old) };
-    if ACTIVE.get() && turns::is_mine() && had < LARGE && size != 0 {
+    if is_active() && turns::is_mine() && had < LARGE && size != 0 {
         // SAFETY: any size will do.
         let new = unsafe { __libc_malloc(size) };
         if new.is_null() {
@@ -185,7 +184,7 @@ unsafe fn resized(old: *mut c_void, size: usize) -> *mut c_void {
     }
     // Before the free is told: if it races, the block is asked for.
     change(|blocks| blocks.remember(block));
-    if ACTIVE.get() {
+    if is_active() {
         tell_free(old as usize, had, start::frame());
     }
     let filled = block.map_or(had, |block| block.size).min(size);
@@ -339,64 +338,11 @@ pub unsafe extern "C" fn free(block: *mut c_void) {
 #[inline]
 unsafe fn give_back(block: *mut c_void) {
     let mut block = block;
-    if ACTIVE.get() && threads::all_code_has_hooks() && !block.is_null() {
+    if is_active() && threads::all_code_has_hooks() && !block.is_null() {
         // SAFETY: the caller's promise.
         let size = unsafe { malloc_usable_size(block) };
         block = session::with(|session| session.quarantine.put(block, size)).unwrap_or(block);
     }
     // SAFETY: the caller's promise, and that of whoever has freed the other one.
     unsafe { __libc_free(block) }
-}
-
-/// As in the C library: the pages are other memory when they come back.
-///
-/// # Safety
-///
-/// As for the function of this name in the C library.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn munmap(start: *mut c_void, size: usize) -> c_int {
-    // SAFETY: the caller's promise.
-    let result = unsafe { libc::syscall(libc::SYS_munmap, start, size) as c_int };
-    if result == 0 && ACTIVE.get() && start::is_on() {
-        let frame = start::frame();
-        session::with(|session| session.free(start as usize, size, true, frame));
-    }
-    result
-}
-
-/// As in the C library: what has moved is other memory, which this task has written; what was cut off is freed. The last
-/// argument is there with certain flags only; otherwise it is whatever the register holds, as in the system call.
-///
-/// # Safety
-///
-/// As for the function of this name in the C library.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mremap(
-    old: *mut c_void,
-    old_size: usize,
-    new_size: usize,
-    flags: c_int,
-    place: *mut c_void,
-) -> *mut c_void {
-    // SAFETY: the caller's promise.
-    let new =
-        unsafe { libc::syscall(libc::SYS_mremap, old, old_size, new_size, flags, place) } as *mut c_void;
-    if new != libc::MAP_FAILED && ACTIVE.get() && start::is_on() {
-        let frame = start::frame();
-        session::with(|session| {
-            let (from, to) = (old as usize, new as usize);
-            if from == to {
-                let end = old_size.min(new_size);
-                session.free(from + end, old_size - end, true, frame);
-                return session.allocated(from + end, new_size - end);
-            }
-            session.free(from, old_size, true, frame);
-            session.allocated(to, new_size);
-            let stack = session.tasks.stack();
-            let mut frames = [0; FRAMES];
-            let count = sites::walk(frame, stack.low, stack.high, &mut frames);
-            session.filled(to, old_size.min(new_size), &frames[..count]);
-        });
-    }
-    new
 }

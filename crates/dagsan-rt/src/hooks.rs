@@ -74,9 +74,37 @@ macro_rules! hooks {
 
 #[cfg(feature = "inline-hooks")]
 mod inlined {
+    use std::arch::asm;
+
     use crate::layout::{SEEN, WRITTEN};
     use crate::miss;
-    use crate::state::ACTIVE;
+    use crate::tables::ACTIVE;
+
+    /// Four entries of the tables of this thread's worker.
+    ///
+    /// # Safety
+    ///
+    /// It is where a table has entries for addresses of the program.
+    #[inline(always)]
+    unsafe fn entries(at: usize) -> u32 {
+        let entries: u32;
+        // SAFETY: the caller's promise.
+        unsafe {
+            asm!("mov {0:e}, gs:[{1}]", out(reg) entries, in(reg) at, options(pure, readonly, nostack, preserves_flags));
+        };
+        entries
+    }
+
+    /// Can anything be parallel? Not by the thread-local variable, which would cost a register more.
+    #[inline(always)]
+    fn is_active() -> bool {
+        let active: u8;
+        // SAFETY: the page below the tables is there as long as these are.
+        unsafe {
+            asm!("mov {0}, gs:[{1}]", out(reg_byte) active, const ACTIVE, options(readonly, nostack, preserves_flags));
+        };
+        active != 0
+    }
 
     /// An access of `$bytes`: these bits of the entries from that of its address on, read as a `$T`.
     macro_rules! hook {
@@ -89,13 +117,13 @@ mod inlined {
                 // SAFETY: the tables cover every address (`layout`), and are there from the start of the program
                 // (`start`). Other threads may write here at the same time; what they lead this one to believe
                 // does not matter, as only the thread that writes is checked.
-                let known = unsafe { (($table + (address >> 3)) as *const $T).read_unaligned() };
-                let known = if $aligned { known } else { known >> (address & 7) };
-                if known & ALL != ALL && ACTIVE.get() {
+                let known = unsafe { entries($table + (address >> 3)) };
+                let known = (if $aligned { known } else { known >> (address & 7) }) as $T;
+                if known & ALL != ALL && is_active() {
                     // SAFETY: `miss` keeps all registers but those named here, and the stack is aligned for a call
                     // since the block does not say `nostack`.
                     unsafe {
-                        std::arch::asm!("call {miss}", miss = sym miss::$miss, inout("rdi") address => _,
+                        asm!("call {miss}", miss = sym miss::$miss, inout("rdi") address => _,
                             out("rax") _, out("rcx") _, out("rdx") _);
                     }
                 }
@@ -110,7 +138,7 @@ mod inlined {
 mod called {
     use crate::layout::{SEEN, WRITTEN};
     use crate::miss;
-    use crate::state::ACTIVE;
+    use crate::tables::ACTIVE;
 
     /// An access of `$bytes`: these bits of the four entries from that of its address on.
     macro_rules! hook {
@@ -123,20 +151,20 @@ mod called {
                     "mov rax, rdi",
                     "shr rax, 3",
                     "movabs rcx, {table}",
-                    "mov eax, [rax + rcx]",
+                    "mov eax, gs:[rax + rcx]",
                     "mov ecx, edi",
                     "and ecx, 7",
                     "shr eax, cl",
                     "not eax",
                     "test eax, {all}",
                     "jz 2f",
-                    "cmp byte ptr [rip + {active}], 0",
+                    "cmp byte ptr gs:[{active}], 0",
                     "jne {miss}",
                     "2:",
                     "ret",
                     table = const $table,
                     all = const ((1u64 << $bytes) - 1) as u32,
-                    active = sym ACTIVE,
+                    active = const ACTIVE,
                     miss = sym miss::$miss,
                 )
             }

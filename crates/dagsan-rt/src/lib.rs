@@ -37,6 +37,7 @@ mod journal;
 mod kept_ranges;
 mod layout;
 mod log;
+mod mappings;
 mod memory;
 mod miss;
 #[cfg(feature = "pass")]

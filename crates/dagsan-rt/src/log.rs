@@ -39,7 +39,7 @@ use crate::private::{Private, within};
 use crate::session;
 use crate::shared;
 use crate::sites::{Origin, Sites};
-use crate::state::EXACT;
+use crate::state::{EXACT, Worker, worker};
 
 /// Lines that follow each other: the last one plus 1, and how many are before it. The assembly in `miss` knows this layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,25 +117,18 @@ pub(crate) struct Log {
     start: *mut Entry,
 }
 
-/// The log of reads.
-pub(crate) static mut READS: Log = Log::NONE;
-/// The log of writes.
-pub(crate) static mut WRITES: Log = Log::NONE;
-
 impl Log {
-    const NONE: Log = Log {
+    pub(crate) const NONE: Log = Log {
         next: std::ptr::null_mut(),
         end: std::ptr::null_mut(),
         latest: [std::ptr::without_provenance_mut(usize::MAX); LATEST],
         start: std::ptr::null_mut(),
     };
 
-    /// The log of a kind.
+    /// The log of a kind, of the worker that this thread runs for.
+    #[inline]
     fn of(kind: AccessKind) -> *mut Log {
-        match kind {
-            AccessKind::Read => &raw mut READS,
-            AccessKind::Write => &raw mut WRITES,
-        }
+        worker().logs[slot(kind)].get()
     }
 
     /// Reserves room. With `stacks`, entries are made by [`record`] only.
@@ -194,13 +187,10 @@ impl Log {
     }
 }
 
-/// Makes the logs. To be called once, before the first access is recorded.
-pub(crate) fn reserve(stacks: bool) -> std::io::Result<()> {
-    // SAFETY: no other thread exists yet, and no hook has been called that is not inactive.
-    unsafe {
-        (*Log::of(AccessKind::Read)).reserve(stacks)?;
-        (*Log::of(AccessKind::Write)).reserve(stacks)
-    }
+/// Makes the logs of a worker, for which nobody runs yet.
+pub(crate) fn reserve(worker: &Worker, stacks: bool) -> std::io::Result<()> {
+    // SAFETY: nobody else uses them.
+    worker.logs.iter().try_for_each(|log| unsafe { (*log.get()).reserve(stacks) })
 }
 
 /// An access that `miss` could not enter in the log. `kind` is 0 for a read, 1 for a write.

@@ -25,8 +25,9 @@
 use std::arch::naked_asm;
 
 use crate::layout::{KEPT, SEEN, SITES, WRITTEN};
-use crate::log;
-use crate::state::{OWNER, SETTER};
+use crate::log::{self, Log};
+use crate::state::{LOGS, OWNER};
+use crate::tables::SETTER;
 
 const READ: usize = 0;
 const WRITE: usize = 1;
@@ -125,16 +126,16 @@ macro_rules! part {
                 "shl rdx, cl",
                 "shr rdi, 6",
                 "mov rcx, fs:0",
-                "cmp rcx, [rip + {setter}]",
+                "cmp rcx, gs:[{setter}]",
                 "jne 7f",
                 "movabs rcx, {table}",
-                "cmp qword ptr [rcx + rdi * 8], 0",
+                "cmp qword ptr gs:[rcx + rdi * 8], 0",
                 "je 5f",
                 "2:",
-                "or [rcx + rdi * 8], rdx",
+                "or gs:[rcx + rdi * 8], rdx",
                 $(
                     concat!("movabs rcx, {", stringify!($also), "}"),
-                    "or [rcx + rdi * 8], rdx",
+                    "or gs:[rcx + rdi * 8], rdx",
                 )?
                 "9:",
                 "ret",
@@ -142,7 +143,7 @@ macro_rules! part {
                 "5:",
                 $(
                     concat!("movabs rcx, {", stringify!($kept), "}"),
-                    "mov rcx, [rcx + rdi * 8]",
+                    "mov rcx, gs:[rcx + rdi * 8]",
                     "not rcx",
                     "test rcx, rdx",
                     "jz 9b",
@@ -155,17 +156,17 @@ macro_rules! part {
                 "jmp {slow}",
                 // Codes are wanted, or this is another thread. If the line was last touched by the same code, nothing is new but bits.
                 "7:",
-                "cmp rcx, [rip + {owner}]",
+                "cmp rcx, gs:[{owner}]",
                 "jne 9b",
                 "movabs rcx, {sites}",
-                "mov ecx, [rcx + rdi * 8]",
+                "mov ecx, gs:[rcx + rdi * 8]",
                 "and ecx, {but_later}",
                 "cmp ecx, eax",
                 "jne 6b",
                 "movabs rcx, {table}",
                 "jmp 2b",
-                setter = sym SETTER,
-                owner = sym OWNER,
+                setter = const SETTER,
+                owner = const OWNER,
                 sites = const SITES + 4 * $kind,
                 but_later = const !log::LATER as i32,
                 table = const $table,
@@ -194,7 +195,7 @@ part!(write_part, WRITE, enter_write, WRITTEN, also seen);
 ///           0      8     16                                  0    6      8      12
 /// ```
 macro_rules! enter {
-    ($name:ident, $log:ident) => {
+    ($name:ident, $kind:ident) => {
         #[unsafe(naked)]
         unsafe extern "C" fn $name() {
             naked_asm!(
@@ -210,7 +211,8 @@ macro_rules! enter {
                 "mov r10d, eax",
                 "shr r10d, 4",
                 "and r10d, {latest} - 1",
-                "lea r8, [rip + {log}]",
+                "mov r8, gs:[-8]",
+                "add r8, {log}",
                 "mov rsi, [r8 + 16 + r10 * 8]",
                 "cmp rsi, [r8]",
                 "jae 3f",
@@ -253,7 +255,7 @@ macro_rules! enter {
                 "pop rsi",
                 "stc",
                 "ret",
-                log = sym log::$log,
+                log = const LOGS + ($kind * size_of::<Log>()) as isize,
                 one_more = const log::ONE_MORE,
                 latest = const log::LATEST,
             )
@@ -261,8 +263,8 @@ macro_rules! enter {
     };
 }
 
-enter!(enter_read, READS);
-enter!(enter_write, WRITES);
+enter!(enter_read, READ);
+enter!(enter_write, WRITE);
 
 /// The log is full, or keeps more than this file can find out: on in Rust, with every register saved.
 ///

@@ -7,7 +7,8 @@
 use std::arch::naked_asm;
 
 use crate::layout::{SEEN, WRITTEN};
-use crate::state::{OWNER, SETTER};
+use crate::state::OWNER;
+use crate::tables::SETTER;
 
 /// For ranges of any length but 0.
 ///
@@ -26,7 +27,7 @@ macro_rules! range {
         unsafe extern "C" fn $name() {
             naked_asm!(
                 "mov rdx, fs:0",
-                "cmp rdx, [rip + {setter}]",
+                "cmp rdx, gs:[{setter}]",
                 "jne 8f",
                 "push rsi",
                 "push r8",
@@ -38,7 +39,7 @@ macro_rules! range {
                 "shr r8, 6",
                 "movabs r9, {table}",
                 // Of the first line, what is not known, from the address on.
-                "mov rdx, [r9 + rax * 8]",
+                "mov rdx, gs:[r9 + rax * 8]",
                 "not rdx",
                 "mov ecx, edi",
                 "shr rdx, cl",
@@ -49,7 +50,7 @@ macro_rules! range {
                 "jnz 6f",
                 "3:",
                 "inc rax",
-                "mov rdx, [r9 + rax * 8]",
+                "mov rdx, gs:[r9 + rax * 8]",
                 "not rdx",
                 "cmp rax, r8",
                 "je 4f",
@@ -72,14 +73,14 @@ macro_rules! range {
                 "ret",
                 // Something is not known. If the line is in the log, that is made good.
                 "6:",
-                "mov rcx, [r9 + rax * 8]",
+                "mov rcx, gs:[r9 + rax * 8]",
                 "test rcx, rcx",
                 "jz 7f",
                 "or rcx, rdx",
-                "mov [r9 + rax * 8], rcx",
+                "mov gs:[r9 + rax * 8], rcx",
                 $(
                     concat!("movabs rcx, {", stringify!($also), "}"),
-                    "or [rcx + rax * 8], rdx",
+                    "or gs:[rcx + rax * 8], rdx",
                 )?
                 "xor ecx, ecx",
                 "cmp rax, r8",
@@ -90,13 +91,13 @@ macro_rules! range {
                 "jmp 5b",
                 // Another thread, or each code is wanted: the hook asks again.
                 "8:",
-                "cmp rdx, [rip + {owner}]",
+                "cmp rdx, gs:[{owner}]",
                 "je 9f",
                 "xor ecx, ecx",
                 "9:",
                 "ret",
-                setter = sym SETTER,
-                owner = sym OWNER,
+                setter = const SETTER,
+                owner = const OWNER,
                 table = const $table,
                 $($also = const SEEN,)?
             )

@@ -13,7 +13,7 @@ use crate::contention::Wants;
 use crate::ranges::record;
 use crate::session;
 use crate::start::{self, frame};
-use crate::state::ACTIVE;
+use crate::state::is_active;
 use crate::sync::{Change, Done, Order};
 use crate::turns;
 
@@ -92,7 +92,7 @@ extrema! {
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub unsafe extern "C" fn __dagsan_unseen(what: *const c_char) {
-    if !ACTIVE.get() || !turns::is_mine() {
+    if !is_active() || !turns::is_mine() {
         return;
     }
     session::called(frame(), |session| {

@@ -12,13 +12,13 @@ use crate::log::{self, table};
 use crate::session;
 use crate::shared::is_kept;
 use crate::start;
-use crate::state::{ACTIVE, EXACT};
+use crate::state::{EXACT, is_active};
 use crate::turns;
 
 /// Records an access to `len` bytes by the caller of the function that this is inlined into.
 #[inline(always)]
 pub fn record(start: usize, len: usize, kind: AccessKind) {
-    if ACTIVE.get() && len != 0 && turns::is_mine() && !settled(start, len, kind) {
+    if is_active() && len != 0 && turns::is_mine() && !settled(start, len, kind) {
         record_from(start, len, 1, 0, kind, start::frame());
     }
 }
@@ -26,7 +26,7 @@ pub fn record(start: usize, len: usize, kind: AccessKind) {
 /// Records `count` pieces of `width` bytes, each `stride` behind the one before.
 #[inline(always)]
 fn record_strided(start: usize, stride: usize, count: usize, width: usize, kind: AccessKind) {
-    if !ACTIVE.get() || width == 0 || !turns::is_mine() {
+    if !is_active() || width == 0 || !turns::is_mine() {
         return;
     }
     let asked = Strided { start, stride, count, width };
@@ -104,7 +104,7 @@ pub extern "C" fn __tsan_write_range(address: usize, size: usize) {
 #[unsafe(no_mangle)]
 pub extern "C" fn __dagsan_touched(address: usize, size: usize, written: c_int, frame: usize) {
     let kind = if written == 0 { AccessKind::Read } else { AccessKind::Write };
-    if size > 0 && ACTIVE.get() && turns::is_mine() {
+    if size > 0 && is_active() && turns::is_mine() {
         record_from(address, size, 1, 0, kind, frame);
     }
 }
@@ -173,7 +173,7 @@ pub unsafe extern "C" fn __tsan_memset(to: *mut c_void, value: c_int, len: usize
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub unsafe extern "C" fn __dagsan_compare(a: *const c_void, b: *const c_void, len: usize) {
-    if ACTIVE.get() && turns::is_mine() {
+    if is_active() && turns::is_mine() {
         // SAFETY: the caller's promise.
         let (_, seen) = unsafe { compare(a.cast(), b.cast(), len) };
         record(a as usize, seen, AccessKind::Read);

@@ -48,7 +48,7 @@ use crate::quarantine::Quarantine;
 use crate::races::Found;
 use crate::shared::{self, Shared};
 use crate::sites::{self, Origin, Sites};
-use crate::state::OWNER;
+use crate::state::worker;
 use crate::sync::Sync as Synchronisation;
 use crate::tasks::{Birth, Handle, Shadow, Stack, Tasks};
 use crate::threads;
@@ -260,7 +260,7 @@ impl Session {
     fn adopted(&mut self, stack: Stack) {
         self.tasks.set_main_stack(stack);
         if self.options.hygiene.thread_locals {
-            self.thread_locals = self.image.thread_locals(OWNER.get());
+            self.thread_locals = self.image.thread_locals(worker().owner.get());
         }
     }
 

@@ -12,7 +12,7 @@ use crate::log;
 use crate::options::{Options, VARIABLE};
 use crate::session::{self, Inside};
 use crate::sites;
-use crate::state::{EXACT, Flag, OWNER, set_active};
+use crate::state::{EXACT, Flag, Worker, root, run_for, set_active, set_root, worker};
 use crate::threads;
 
 /// Is there a session, and is this the process that it is for?
@@ -52,10 +52,11 @@ static START: extern "C" fn() = start;
 /// The tables are there from now on: hooks can run, and find that nothing is checked yet. For whoever can do so before the constructors of
 /// shared libraries.
 pub extern "C" fn reserve() {
-    static RESERVED: Flag = Flag::new();
-    if !RESERVED.get() {
-        layout::reserve().unwrap_or_else(|error| refuse(&error.to_string()));
-        RESERVED.set(true);
+    if root().base() == 0 {
+        let base = layout::reserve().unwrap_or_else(|error| refuse(&error.to_string()));
+        // SAFETY: the page below was reserved with the tables.
+        set_root(unsafe { Worker::at(base) });
+        run_for(root());
     }
 }
 
@@ -73,7 +74,7 @@ extern "C" fn start() {
         process::exit(0);
     }
     EXACT.set(options.exact);
-    log::reserve(sites::depth(options.stacks).is_some())
+    log::reserve(root(), sites::depth(options.stacks).is_some())
         .unwrap_or_else(|error| refuse(&format!("no memory for the access log: {error}")));
     session::start(options);
     threads::find_stack();
@@ -106,5 +107,5 @@ extern "C" fn has_forked() {
 extern "C" fn forked() {
     ON.set(false);
     set_active(false);
-    OWNER.leave();
+    worker().owner.leave();
 }

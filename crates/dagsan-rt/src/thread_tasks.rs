@@ -9,7 +9,7 @@ use dagsan_findings as findings;
 
 use crate::events;
 use crate::session::Session;
-use crate::state::OWNER;
+use crate::state::worker;
 use crate::tasks::{Birth, Handle, Shadow, Stack};
 use crate::threads::End;
 
@@ -102,7 +102,7 @@ impl Session {
         // What was the other thread's alone is not this one's.
         self.owned.clear();
         if self.options.hygiene.thread_locals {
-            self.thread_locals = self.image.thread_locals(OWNER.get());
+            self.thread_locals = self.image.thread_locals(worker().owner.get());
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::faults;
 use crate::session::{self, Inside};
 use crate::sites::{self, DEPTH};
 use crate::start;
-use crate::state::{Flag, OWNER};
+use crate::state::{Flag, root, run_for, worker};
 use crate::tasks::{Handle, Stack};
 use crate::thread_tasks::Joined;
 use crate::turns::{self, Seat};
@@ -24,7 +24,7 @@ use crate::waits;
 
 /// Makes this thread the owner of the session, if nobody is.
 pub fn claim() -> bool {
-    let claimed = OWNER.take().is_ok();
+    let claimed = worker().owner.take().is_ok();
     if claimed {
         hear_of_end();
     }
@@ -33,7 +33,7 @@ pub fn claim() -> bool {
 
 /// Nobody owns the session any more.
 pub fn give_back() {
-    OWNER.leave();
+    worker().owner.leave();
 }
 
 /// What the C library calls when a thread ends that has owned the session.
@@ -389,6 +389,7 @@ pub fn hire(inside: &Inside, task: Handle, entry: extern "C" fn(usize), argument
 /// The first function of a thread of a team.
 extern "C-unwind" fn run_hired(hired: *mut c_void) -> *mut c_void {
     let inside = Inside::enter();
+    run_for(root());
     find_stack();
     // SAFETY: made by `hire` for this thread.
     let Hired { entry, argument, seat } = *unsafe { Box::from_raw(hired.cast::<Hired>()) };
@@ -412,6 +413,8 @@ struct Begin {
 /// The first function of every thread.
 extern "C-unwind" fn run(begin: *mut c_void) -> *mut c_void {
     let inside = Inside::enter();
+    // The system has it begin with what its creator runs for.
+    run_for(root());
     find_stack();
     // SAFETY: made by `pthread_create` for this thread.
     let Begin { entry, argument, started, checked } = *unsafe { Box::from_raw(begin.cast::<Begin>()) };

@@ -32,7 +32,7 @@ use std::time::{Duration, Instant};
 use crate::holder::held_by;
 use crate::session::{self, Inside};
 use crate::start;
-use crate::state::{ACTIVE, Flag, OWNER, Thread, is_owner, set_active};
+use crate::state::{Flag, Thread, is_active, is_owner, set_active, worker};
 use crate::system;
 use crate::tasks::Handle;
 pub use line::Seat;
@@ -373,7 +373,7 @@ fn leave(inside: &Inside, seat: Seat, state: impl FnOnce(u64) -> State) {
     }
     if had {
         set_active(false);
-        OWNER.leave();
+        worker().owner.leave();
         turns.holder = Seat::NONE;
     }
     if leaving {
@@ -401,7 +401,7 @@ fn await_turn(inside: &Inside, seat: Seat, until: Option<Instant>) -> bool {
     }
     STEPS.store(0, Relaxed);
     // Whoever had it has left it before the word was set.
-    if OWNER.take().is_ok() {
+    if worker().owner.take().is_ok() {
         let task = turns(inside).places[seat.index()].task;
         session::with_inside(inside, |session| session.takes_turn(task));
     }
@@ -410,10 +410,10 @@ fn await_turn(inside: &Inside, seat: Seat, until: Option<Instant>) -> bool {
 
 /// The task that nobody runs at the moment. None if somebody does, after all.
 fn running(inside: &Inside) -> Option<Handle> {
-    OWNER.take().ok()?;
+    worker().owner.take().ok()?;
     let task = session::with_inside(inside, |session| session.tasks.handle());
     set_active(false);
-    OWNER.leave();
+    worker().owner.leave();
     task
 }
 
@@ -452,9 +452,9 @@ impl Turns {
     /// Takes the turn from a thread that sleeps. It may wake up at any moment; so it is looked at again when it can set no bits any
     /// more: if it still sleeps, it finds out at its next hook.
     fn take_away(&mut self, inside: &Inside) {
-        let (seat, active) = (self.holder, ACTIVE.get());
+        let (seat, active) = (self.holder, is_active());
         set_active(false);
-        OWNER.leave();
+        worker().owner.leave();
         let task = if self.holder_sleeps() { running(inside) } else { None };
         if let Some(task) = task {
             let place = &mut self.places[seat.index()];
@@ -463,7 +463,7 @@ impl Turns {
             LOST.fetch_add(1, Relaxed);
             self.go_on_if_free();
         } else {
-            OWNER.set(self.places[seat.index()].thread);
+            worker().owner.set(self.places[seat.index()].thread);
             set_active(active);
         }
     }

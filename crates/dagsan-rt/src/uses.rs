@@ -5,7 +5,7 @@
 //! the result is looked at is known to the compiler only: DagSan's own pass says so before the operation. Without it, it
 //! may be.
 
-use crate::state::{ACTIVE, Flag};
+use crate::state::{Flag, is_active};
 use crate::sync::{Change, Done};
 use crate::turns;
 
@@ -65,7 +65,7 @@ static IS_USED: Flag = Flag::new();
 /// need hear of this.
 #[unsafe(no_mangle)]
 pub extern "C" fn __dagsan_uses_value() {
-    if ACTIVE.get() && turns::is_mine() {
+    if is_active() && turns::is_mine() {
         IS_USED.set(true);
     }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::peek::peek;
 use crate::session::{self, Session};
 use crate::start;
-use crate::state::ACTIVE;
+use crate::state::is_active;
 use crate::sync::Order;
 use crate::threads;
 use crate::turns;
@@ -14,7 +14,7 @@ use crate::turns;
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn __dagsan_once_called() {
-    if ACTIVE.get() && turns::is_mine() {
+    if is_active() && turns::is_mine() {
         session::called(start::frame(), Session::once_called);
     }
 }
@@ -23,7 +23,7 @@ pub extern "C" fn __dagsan_once_called() {
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn __dagsan_once_waited(once: usize) {
-    if ACTIVE.get() && turns::is_mine() {
+    if is_active() && turns::is_mine() {
         session::called(start::frame(), |session| {
             let task = session.told();
             session.acquire(once, Order::ACQUIRE, task);
@@ -35,7 +35,7 @@ pub extern "C" fn __dagsan_once_waited(once: usize) {
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn __dagsan_parked() {
-    if ACTIVE.get() && turns::is_mine() {
+    if is_active() && turns::is_mine() {
         session::called(start::frame(), |session| session.parked(this_thread()));
     }
 }
@@ -44,7 +44,7 @@ pub extern "C" fn __dagsan_parked() {
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn __dagsan_contended(lock: usize) {
-    if ACTIVE.get() && turns::is_mine() {
+    if is_active() && turns::is_mine() {
         session::called(start::frame(), |session| session.contended(lock, false));
     }
 }
@@ -53,7 +53,7 @@ pub extern "C" fn __dagsan_contended(lock: usize) {
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn __dagsan_contended_reader(lock: usize) {
-    if ACTIVE.get() && turns::is_mine() {
+    if is_active() && turns::is_mine() {
         session::called(start::frame(), |session| session.contended(lock, true));
     }
 }
@@ -62,7 +62,7 @@ pub extern "C" fn __dagsan_contended_reader(lock: usize) {
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn __dagsan_scope_left(scope: usize) {
-    if ACTIVE.get() && turns::is_mine() {
+    if is_active() && turns::is_mine() {
         // SAFETY: the scope waits for this thread, which has not been counted out yet.
         let words = unsafe { (scope as *const [usize; threads::SCOPE_WORDS]).read_volatile() };
         threads::has_left_scope(words);

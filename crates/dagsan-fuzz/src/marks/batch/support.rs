@@ -18,9 +18,9 @@ use std::sync::atomic::AtomicU64;
 
 use dagsan_task::finish;
 
-// As in `dagsan-rt/src/layout.rs` and `marks/ast.rs`.
-const SEEN: usize = 0x1000_0000_0000;
-const WRITTEN: usize = SEEN + (1 << 44) + (1 << 20) + 0x840;
+// As in `dagsan-rt/src/tables.rs` and `marks/ast.rs`: how far the tables are from their base.
+const SEEN: usize = 0;
+const WRITTEN: usize = (1 << 44) + (1 << 20) + 0x840;
 const ARENA: usize = 2048;
 const SENTINEL: usize = ARENA - 1;
 const BASE: usize = 0x6a00_0000_0000;
@@ -49,9 +49,22 @@ unsafe extern "C" {
     -> *mut c_void;
     fn dup2(from: c_int, to: c_int) -> c_int;
     fn writev(fd: c_int, pieces: *const Piece, count: c_int) -> isize;
+    fn syscall(number: c_long, ...) -> c_long;
+}
+
+/// The base of the tables, which is in the segment register gs. Written before there are tasks.
+static mut TABLES: usize = 0;
+
+/// Asks the system for it: assembly would be something that DagSan cannot see.
+fn find_tables() {
+    const ARCH_PRCTL: c_long = 158;
+    const ARCH_GET_GS: c_long = 0x1004;
+    // SAFETY: there are no tasks yet; the system writes a word.
+    assert_eq!(unsafe { syscall(ARCH_PRCTL, ARCH_GET_GS, &raw mut TABLES) }, 0);
 }
 
 pub fn main(cases: &'static [Case]) {
+    find_tables();
     let mut arguments = std::env::args_os().skip(1);
     let memory = File::open(arguments.next().expect("a file of memory")).expect("memory");
     let output = File::create(arguments.next().expect("a file for the output")).expect("output");
@@ -134,7 +147,9 @@ fn begin(t: usize) {
 #[inline(never)]
 pub fn show(t: usize) {
     let head = [1u64, ((t - BASE) / ARENA) as u64, 0, 0, 0];
-    let table = |table: usize| (table + t / 8) as *const c_void;
+    // SAFETY: it does not change any more.
+    let tables = unsafe { TABLES };
+    let table = |table: usize| (tables + table + t / 8) as *const c_void;
     write([(&raw const head).cast(), table(SEEN), table(WRITTEN)], [size_of_val(&head), ARENA / 8, ARENA / 8]);
 }
 

@@ -335,7 +335,8 @@ pub fn drop_order(inside: &Inside, order: Order) {
 pub fn release(inside: &Inside, order: Order, frame: usize) {
     session::called_inside(inside, frame, |session| {
         let task = session.told();
-        session.event(Event::Release { task, sync: order.0, keep: true });
+        let keep = session.sync.keeps_order(order.0);
+        session.event(Event::Release { task, sync: order.0, keep });
     });
 }
 

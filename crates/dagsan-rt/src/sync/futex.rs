@@ -7,9 +7,12 @@
 //! that a task holds are looked at when it waits: one that is 0 was given back. It was taken again if it is not 0, and nobody else's, when the
 //! task is next heard of.
 
-use dagsan_core::{Event, SyncId, TaskId};
-use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+use std::ops::Range;
 
+use dagsan_core::{Event, SyncId, TaskId};
+
+use super::words::Objects;
 use crate::peek::peek;
 use crate::session::Session;
 use crate::tasks::Handle;
@@ -19,7 +22,7 @@ use crate::turns;
 #[derive(Debug, Default)]
 pub(super) struct Futexes {
     /// What those have released that waited for each word.
-    waited: FxHashMap<usize, SyncId>,
+    waited: BTreeMap<usize, SyncId>,
     /// Words that tasks have given back to wait, and their sizes.
     pub(super) given: Vec<(TaskId, usize, usize)>,
 }
@@ -27,6 +30,18 @@ pub(super) struct Futexes {
 impl Futexes {
     pub(super) fn clear(&mut self) {
         self.waited.clear();
+    }
+
+    /// What is at these addresses will be other memory.
+    #[inline]
+    pub(super) fn forget(&mut self, range: &Range<usize>, objects: &mut Objects) {
+        if self.waited.is_empty() || range.is_empty() {
+            return;
+        }
+        while let Some((&address, &sync)) = self.waited.range(range.clone()).next() {
+            self.waited.remove(&address);
+            objects.drop_object(sync);
+        }
     }
 }
 
@@ -41,7 +56,8 @@ impl Session {
         if self.sync.hygiene.atomics && self.sync.words.get_mut(address).is_none() {
             let objects = &mut self.sync.words.objects;
             let sync = *self.sync.futexes.waited.entry(address).or_insert_with(|| objects.new_object());
-            self.event(Event::Release { task, sync, keep: true });
+            let keep = objects.keeps(sync);
+            self.event(Event::Release { task, sync, keep });
         }
     }
 
@@ -93,7 +109,8 @@ impl Session {
                 new
             }
         };
-        self.event(Event::Release { task, sync, keep: true });
+        let keep = words.objects.keeps(sync);
+        self.event(Event::Release { task, sync, keep });
     }
 
     /// The running task has done something to a word with acquire order. If that is a lock, which it does not hold as locks are known to be held,
@@ -142,5 +159,19 @@ impl Session {
                 None => {}
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_waits_for_a_word_has_not_waited_for_what_comes_to_its_address() {
+        let (mut futexes, mut objects) = (Futexes::default(), Objects::default());
+        futexes.waited = [8, 16, 24].map(|address| (address, objects.new_object())).into();
+        futexes.forget(&(12..24), &mut objects);
+        assert_eq!(futexes.waited.keys().copied().collect::<Vec<_>>(), [8, 24]);
+        assert_eq!(objects.new_object(), SyncId(1), "its number is used again");
     }
 }

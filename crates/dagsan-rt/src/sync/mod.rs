@@ -267,6 +267,11 @@ impl Sync {
         self.words.objects.new_object()
     }
 
+    /// It is about to be released: does that add to what others have released by it?
+    pub fn keeps_order(&mut self, order: SyncId) -> bool {
+        self.words.objects.keeps(order)
+    }
+
     /// Its owner has no use for it any more.
     pub fn drop_order(&mut self, order: SyncId) {
         self.words.objects.drop_object(order);
@@ -411,6 +416,7 @@ impl Session {
     /// What is at these addresses will be other memory: other words, and other locks.
     #[inline]
     pub fn forget_words(&mut self, range: Range<usize>) {
+        self.sync.futexes.forget(&range, &mut self.sync.words.objects);
         if self.sync.words.forget(&range) {
             says_something();
             self.sync.watch.forget(&range);

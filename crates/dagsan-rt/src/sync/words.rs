@@ -177,11 +177,13 @@ impl Words {
 }
 
 /// The numbers of synchronisation objects: those of words, one each, and those of fences, which words refer to. Numbers of objects
-/// that are gone are used again: the first release of the new one starts anew, and nobody acquires it before.
+/// that are gone are used again: the first release of the new one must start anew ([`Objects::keeps`]), and nobody may acquire it before.
 #[derive(Debug, Default)]
 pub(super) struct Objects {
     /// How many words refer to each, and whether its owner does.
     uses: Vec<u32>,
+    /// Which have been released by those who add to what others have.
+    added_to: Vec<bool>,
     spare: Vec<SyncId>,
 }
 
@@ -190,10 +192,19 @@ impl Objects {
     pub(super) fn new_object(&mut self) -> SyncId {
         let object = self.spare.pop().unwrap_or_else(|| {
             self.uses.push(0);
+            self.added_to.push(false);
             SyncId((self.uses.len() - 1) as u32)
         });
         self.uses[object.index()] = 1;
+        self.added_to[object.index()] = false;
         object
+    }
+
+    /// It is about to be released, besides what others have released by it. Have any, or is what its number passes on that of another
+    /// object, which is gone?
+    pub(super) fn keeps(&mut self, object: SyncId) -> bool {
+        let added_to = self.added_to.get_mut(object.index());
+        added_to.is_some_and(|added_to| std::mem::replace(added_to, true))
     }
 
     /// One more refers to it.
@@ -240,6 +251,16 @@ mod tests {
         left.sort_unstable();
         assert_eq!(left, [0, 24]);
         assert!(!words.forget(&(1..24)));
+    }
+
+    #[test]
+    fn what_had_the_number_before_is_not_kept() {
+        let mut objects = Objects::default();
+        let first = objects.new_object();
+        assert_eq!([objects.keeps(first), objects.keeps(first)], [false, true]);
+        objects.drop_object(first);
+        let second = objects.new_object();
+        assert_eq!((second, objects.keeps(second)), (first, false));
     }
 
     #[test]

@@ -58,6 +58,7 @@ mod thread_channels;
 mod thread_inits;
 mod thread_locals;
 mod thread_locks;
+mod thread_reuse;
 mod thread_shared;
 mod thread_spins;
 mod thread_turns;
@@ -69,7 +70,7 @@ mod vectors;
 type Point = (&'static str, fn());
 
 /// Those with their expectations above them.
-const POINTS: [&[Point]; 29] = [
+const POINTS: [&[Point]; 30] = [
     accesses::POINTS,
     allocator::POINTS,
     atomics::POINTS,
@@ -94,6 +95,7 @@ const POINTS: [&[Point]; 29] = [
     thread_inits::POINTS,
     thread_locals::POINTS,
     thread_locks::POINTS,
+    thread_reuse::POINTS,
     thread_spins::POINTS,
     thread_turns::POINTS,
     threads::POINTS,

@@ -14,6 +14,7 @@
 //! | `Await`, `Ewait` | last strand of every, or of the named, task of the region → next strand |
 //! | `IsolatedBegin` | last strand of the isolated section before → next strand (ordered reading only) |
 //! | `Acquire` | every kept release of the object → next strand |
+//! | `Pass` | none: the kept releases of the one object are among those of the other from here on |
 //!
 //! `Lock` and `Unlock` add none: what strands that held the same lock did cannot race ([`LockMode`]).
 
@@ -194,6 +195,19 @@ pub enum Event {
         /// The object.
         sync: SyncId,
     },
+    /// Whoever acquires `to` from here on comes after what the kept releases of `from` have released so far, too: the task itself releases
+    /// nothing. So a front end that must know which releases were there at some time has an object for those, and one for the later
+    /// ones, and makes one of them when nobody needs to know any more.
+    Pass {
+        /// The task that is heard of meanwhile.
+        task: TaskId,
+        /// The object that stays as it is.
+        from: SyncId,
+        /// The object that has more.
+        to: SyncId,
+        /// Are the releases that it has kept?
+        keep: bool,
+    },
 }
 
 impl Event {
@@ -230,7 +244,8 @@ impl Event {
             | Under { task, .. }
             | SetLockMode { task, .. }
             | Release { task, .. }
-            | Acquire { task, .. } => task,
+            | Acquire { task, .. }
+            | Pass { task, .. } => task,
         }
     }
 
@@ -248,7 +263,7 @@ impl Event {
             PromiseSet { .. } | PromiseGet { .. } => Some(Construct::Promise),
             IsolatedBegin { .. } => Some(Construct::Isolated),
             Lock { .. } => Some(Construct::Lock),
-            Release { .. } | Acquire { .. } => Some(Construct::Atomic),
+            Release { .. } | Acquire { .. } | Pass { .. } => Some(Construct::Atomic),
             TaskEnd { .. }
             | FinishEnd { .. }
             | FrameBegin { .. }

@@ -207,8 +207,8 @@ impl<T: Copy + PartialEq, B: Forget> SharedReads<T, B> {
         match event {
             Spawn { .. } | TaskEnd { .. } | Sync { .. } => {}
             FinishBegin { .. } | FinishEnd { .. } | FrameBegin { .. } | FrameEnd { .. } => {}
-            // They lead in, and not out.
-            Acquire { .. } | PromiseNew { .. } | PromiseGet { .. } => {}
+            // They lead in, and not out; a pass leads where a release has led out before.
+            Acquire { .. } | Pass { .. } | PromiseNew { .. } | PromiseGet { .. } => {}
             _ => self.forget_all(),
         }
     }

@@ -300,7 +300,7 @@ impl Structure {
             Event::Under { lock, .. } => self.under(by, lock)?,
             Event::SetLockMode { lock, mode, .. } => self.set_mode(by, lock, mode)?,
             // An acquire of what was never released means nothing, and is no error.
-            Event::Release { .. } | Event::Acquire { .. } => {}
+            Event::Release { .. } | Event::Acquire { .. } | Event::Pass { .. } => {}
         }
         let phase = match (was_quiescent, self.quiescent()) {
             (_, false) => Phase::Parallel,

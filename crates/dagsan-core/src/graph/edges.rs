@@ -114,6 +114,18 @@ impl Edges {
                 releases.retain(|&(by, _)| keep && by != task);
                 releases.push((task, before));
             }
+            Event::Pass { from, to, keep, .. } => {
+                let passed = self.releases.get(&from).cloned().unwrap_or_default();
+                let releases = self.releases.entry(to).or_default();
+                releases.retain(|_| keep);
+                for (by, release) in passed {
+                    // Of the same task, the later one stands for both.
+                    match releases.iter_mut().find(|(other, _)| *other == by) {
+                        Some((_, known)) => *known = release.max(*known),
+                        None => releases.push((by, release)),
+                    }
+                }
+            }
             Event::Acquire { sync, .. } => {
                 for &(_, release) in self.releases.get(&sync).into_iter().flatten() {
                     sink.edge(release, after, EdgeKind::Release);

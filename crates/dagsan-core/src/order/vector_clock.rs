@@ -115,6 +115,11 @@ impl Order for VectorClock {
                 let clock = self.releases.entry(sync).or_default();
                 if keep { join(clock, &released) } else { *clock = released }
             }
+            Event::Pass { from, to, keep, .. } => {
+                let released = self.releases.get(&from).cloned().unwrap_or_default();
+                let clock = self.releases.entry(to).or_default();
+                if keep { join(clock, &released) } else { *clock = released }
+            }
             Event::Acquire { task, sync } => {
                 if let Some(released) = self.releases.get(&sync) {
                     join(&mut self.clocks[task], released);

@@ -42,6 +42,7 @@ impl Consumer for Trace {
             SetLockMode { lock, mode, .. } => format!("mode {} {mode:?}", lock.0),
             Release { sync, keep, .. } => format!("release {} {keep}", sync.0),
             Acquire { sync, .. } => format!("acquire {}", sync.0),
+            Pass { from, to, keep, .. } => format!("pass {} {} {keep}", from.0, to.0),
         };
         self.0.push(format!("{}:{what}", step.event.task().0));
         Ok(())

@@ -8,8 +8,12 @@
 //! it sleeps, and on what comes later:
 //!
 //! - A channel wakes who waits for it: the sender may come after what the receiver did before it waited.
-//! - A scope counts its threads. Who starts another one there, by a relaxed operation, has seen the count that one which has ended left, and an
-//!   acquire fence, which the end of any scope may make, then orders the two.
+//! - A scope counts its threads. Who starts another one there, by a relaxed operation, has seen the count that one which has ended left.
+//! - An update of the program's has seen what others have released by the same object, though it does not acquire it.
+//!
+//! The latter two are no order by themselves. But an acquire fence after them comes after what they have seen (C++, atomics.fences), and the
+//! standard library has such fences: whoever drops the last handle of something counted makes one. That may be wherever a thread is started,
+//! joined, counted out or ends, and in channels, which count who waits. Nothing else makes one: not plain accesses, locks, condition variables, or atomics.
 //!
 //! The program may not rest on these orders. So there are two verdicts: bytes that race in any case, and those that race without them.
 
@@ -155,9 +159,14 @@ struct Replay<'p> {
     outcome: Outcome,
 }
 
-/// Synchronisation objects are numbered in turn: the program's, those of channels, those of scopes.
+/// Synchronisation objects are numbered in turn: the program's, those of channels, those of scopes, and what each thread has seen.
 const CHANNEL: u32 = 1;
 const SCOPE: u32 = 2;
+const SEEN: u32 = 3;
+
+fn object(name: u32, kind: u32) -> SyncId {
+    SyncId(4 * name + kind)
+}
 
 /// Where flags are, beyond all memory of programs.
 const FLAGS: u64 = 1 << 40;
@@ -197,8 +206,8 @@ impl<'p> Replay<'p> {
                 let frames = &self.threads[task.index()].frames;
                 let own = frames.iter().rev().find_map(|frame| frame.finish);
                 let scope = own.or(self.threads[task.index()].scope);
-                if let Some(sync) = scope.and_then(|scope| self.counted(scope)) {
-                    self.emit(Event::Acquire { task, sync })?;
+                if let Some(scope) = scope {
+                    self.sees(task, object(scope as u32, SCOPE))?;
                 }
                 self.start(task, TaskKind::Async, body, None, scope)?;
             }
@@ -213,18 +222,37 @@ impl<'p> Replay<'p> {
                 let finish = Some(self.scopes.len() - 1);
                 self.threads[task.index()].frames.push(Frame { body, next: 0, finish });
             }
-            Stmt::GetFuture(name) => self.get(task, Named::Thread(name))?,
+            Stmt::GetFuture(name) => {
+                self.get(task, Named::Thread(name))?;
+                self.fence(task)?;
+            }
             Stmt::Set(name) => self.sets(task, name)?,
             Stmt::Get(name) => match self.handovers.get(&name) {
-                Some(Handover::Channel) => self.get(task, Named::Promise(name))?,
+                Some(Handover::Channel) => {
+                    self.get(task, Named::Promise(name))?;
+                    self.fence(task)?;
+                }
                 _ => self.flag(task, name, AccessKind::Read)?,
             },
             Stmt::Lock(name, mode) => self.emit(Event::Lock { task, lock: LockId(2 * name), mode })?,
             Stmt::Unlock(name) => self.emit(Event::Unlock { task, lock: LockId(2 * name) })?,
             Stmt::Release(name, keep) => {
-                self.emit(Event::Release { task, sync: SyncId(3 * name), keep })?;
+                let sync = object(name, 0);
+                if keep {
+                    self.sees(task, sync)?;
+                }
+                self.emit(Event::Release { task, sync, keep })?;
             }
-            Stmt::Acquire(name) => self.emit(Event::Acquire { task, sync: SyncId(3 * name) })?,
+            Stmt::Acquire(name) => {
+                let sync = object(name, 0);
+                self.emit(Event::Acquire { task, sync })?;
+                // Then one operation does both (`lower.rs`), and others may come before the next statement.
+                let frame = self.threads[task.index()].frames.last();
+                let next = frame.and_then(|frame| frame.body.get(frame.next));
+                if next == Some(&Stmt::Release(name, true)) {
+                    self.emit(Event::Release { task, sync, keep: true })?;
+                }
+            }
             // Threads say none of these.
             Stmt::Spawn(_)
             | Stmt::Sync
@@ -256,7 +284,7 @@ impl<'p> Replay<'p> {
         }
         self.threads.push(Thread { frames: vec![Frame { body, next: 0, finish: None }], sets, scope });
         self.outcome.tasks += 1;
-        Ok(())
+        self.fence(parent)
     }
 
     /// Ends bodies that have come to their ends, and scopes whose threads have ended. The end of the main thread ends the program.
@@ -278,14 +306,16 @@ impl<'p> Replay<'p> {
             let finish = thread.frames.pop().and_then(|frame| frame.finish);
             if finish.is_some() {
                 self.emit(Event::FinishEnd { task })?;
+                self.fence(task)?;
                 continue;
             }
             let (sets, scope) = (thread.sets, thread.scope);
+            self.fence(task)?;
             if let Some(named) = sets {
                 self.set_promise(task, named)?;
             }
-            if let Some(sync) = scope.and_then(|scope| self.counted(scope)) {
-                self.emit(Event::Release { task, sync, keep: true })?;
+            if let Some(scope) = scope.filter(|_| self.incidental) {
+                self.emit(Event::Release { task, sync: object(scope as u32, SCOPE), keep: true })?;
             }
             self.emit(Event::TaskEnd { task })?;
             if let Some(scope) = scope {
@@ -294,9 +324,20 @@ impl<'p> Replay<'p> {
         }
     }
 
-    /// The count of a scope's threads, if it may show an order.
-    fn counted(&self, scope: usize) -> Option<SyncId> {
-        self.incidental.then_some(SyncId(3 * scope as u32 + SCOPE))
+    /// The thread sees what was released by an object, without acquiring it.
+    fn sees(&mut self, task: TaskId, from: SyncId) -> Result<(), Error> {
+        match self.incidental {
+            true => self.emit(Event::Pass { task, from, to: object(task.0, SEEN), keep: true }),
+            false => Ok(()),
+        }
+    }
+
+    /// The standard library may have come by an acquire fence.
+    fn fence(&mut self, task: TaskId) -> Result<(), Error> {
+        match self.incidental {
+            true => self.emit(Event::Acquire { task, sync: object(task.0, SEEN) }),
+            false => Ok(()),
+        }
     }
 
     // ---- hand-over -------------------------------------------------------------------------------
@@ -336,7 +377,8 @@ impl<'p> Replay<'p> {
         // The order is that of the flag's sections, if it is one.
         self.set_promise(task, Named::Promise(name))?;
         if self.incidental && self.handovers.get(&name) == Some(&Handover::Channel) {
-            self.emit(Event::Acquire { task, sync: SyncId(3 * name + CHANNEL) })?;
+            self.emit(Event::Acquire { task, sync: object(name, CHANNEL) })?;
+            self.fence(task)?;
         }
         Ok(())
     }
@@ -345,7 +387,7 @@ impl<'p> Replay<'p> {
     fn waits(&mut self, task: TaskId, name: u32) -> Result<(), Error> {
         match self.handovers.get(&name) {
             Some(Handover::Channel) if self.incidental => {
-                self.emit(Event::Release { task, sync: SyncId(3 * name + CHANNEL), keep: true })
+                self.emit(Event::Release { task, sync: object(name, CHANNEL), keep: true })
             }
             Some(Handover::Channel) => Ok(()),
             _ => self.flag(task, name, AccessKind::Read),
@@ -399,6 +441,15 @@ mod tests {
         assert_eq!(racy("finish { async { w 0+1 } r 1+1 } r 0+1", 0, &[0, 1, 3, 2, 4]), (vec![], vec![]));
     }
 
+    /// 0 future, 1 load, 2 r, 3 w, 4 load, 5 update
+    #[test]
+    fn an_acquire_before_an_update_releases_at_once() {
+        let both = "future f0 { load s0; r 0+1 } w 0+1; load s0; update s0";
+        assert_eq!(racy(both, 0, &[0, 3, 4, 1, 2, 5]), (vec![], vec![]));
+        let late = "future f0 { load s0; r 0+1 } w 0+1; load s0; w 1+1; update s0";
+        assert_eq!(racy(late, 0, &[0, 3, 4, 1, 2, 5, 6]), (vec![0], vec![0]));
+    }
+
     /// 0 future, 1 w, 2 set, 3 w, 4 w, 5 get, 6 r
     const HANDOVER: &str = "future f0 { w 0+1; set p0; w 1+1 } w 1+1; get p0; r 0+1";
 
@@ -412,6 +463,17 @@ mod tests {
     fn a_channel_may() {
         assert_eq!(racy(HANDOVER, u64::MAX, &[0, 1, 2, 3, 4, 5, 5, 6]), (vec![1], vec![1]));
         assert_eq!(racy(HANDOVER, u64::MAX, &[0, 4, 5, 1, 2, 3, 5, 6]), (vec![], vec![1]));
+    }
+
+    /// 0 detached, 1 w, 2 store, 3 future, 4 update, 5 get, 6 r
+    #[test]
+    fn a_fence_of_the_standard_library_acquires_what_an_update_has_seen() {
+        let joins = "detached { w 0+1; store s0 } future f0 { } update s0; get f0; r 0+1";
+        assert_eq!(racy(joins, 0, &[0, 1, 2, 3, 4, 5, 6]), (vec![], vec![0]));
+        // Not what came later.
+        assert_eq!(racy(joins, 0, &[0, 3, 4, 1, 2, 5, 6]), (vec![0], vec![0]));
+        let without = "detached { w 0+1; store s0 } future f0 { } get f0; update s0; r 0+1";
+        assert_eq!(racy(without, 0, &[0, 1, 2, 3, 4, 5, 6]), (vec![0], vec![0]));
     }
 
     #[test]

@@ -55,7 +55,7 @@ use futex::Futexes;
 pub use locks::Change;
 use locks::{Held, LockWords};
 use once::Watch;
-use words::{Releasers, Words};
+use words::{Merge, Releasers, Words};
 use workers::{ISOLATED, Seats};
 
 /// The memory order of an operation.
@@ -283,8 +283,8 @@ impl Sync {
         for held in self.locks.task_ended(task) {
             self.words.is_another_lock(held.address);
         }
-        if let Some(fence) = self.fences.task_ended(task) {
-            self.words.objects.drop_object(fence);
+        for object in self.fences.task_ended(task) {
+            self.words.objects.drop_object(object);
         }
         if !self.seats.is_empty() {
             self.seats.retain(|(by, _)| *by != task);
@@ -365,17 +365,27 @@ impl Session {
             return;
         }
         if !order.acquire {
-            self.sync.fences.load(task, address);
-            return;
+            return self.load(address, task);
         }
         word.acquired = Some(task);
-        let released = word.released.map(|_| word.sync);
-        let fences = word.fences.iter().filter(|(by, _)| *by != task).map(|(_, fence)| *fence);
-        let objects: Vec<_> = released.into_iter().chain(fences).collect();
+        let objects = word.passes_on_to(task);
         self.uses.atomics = true;
         for sync in objects {
             self.counted_acquire(task, sync);
         }
+    }
+
+    /// The running task has loaded a word, of which a fence may make an acquire.
+    fn load(&mut self, address: usize, task: TaskId) {
+        for merge in self.sync.words.load(address, task, &mut self.sync.fences) {
+            self.merge(task, merge);
+        }
+    }
+
+    /// Of two objects one is left.
+    fn merge(&mut self, task: TaskId, Merge { from, to, keep }: Merge) {
+        self.event(Event::Pass { task, from, to, keep });
+        self.sync.words.objects.let_go(from);
     }
 
     fn counted_acquire(&mut self, task: TaskId, sync: SyncId) {
@@ -391,6 +401,10 @@ impl Session {
         }
         // What a fence has released this releases too.
         self.sync.words.pass_on(address, update, None);
+        let (is_new, merges) = self.sync.words.begin_part(address, update, task, &mut self.sync.fences);
+        for merge in merges {
+            self.merge(task, merge);
+        }
         let Some(word) = self.sync.words.get_mut(address) else { return };
         let keep = update && word.released.is_some();
         word.released = match word.released {
@@ -399,7 +413,7 @@ impl Session {
         };
         word.acquired = None;
         let sync = word.sync;
-        self.event(Event::Release { task, sync, keep });
+        self.event(Event::Release { task, sync, keep: keep && !is_new });
     }
 
     /// A store, or an update, that releases nothing by itself: what it passes on is that of the latest fence. A store ends what
@@ -417,7 +431,7 @@ impl Session {
     #[inline]
     pub fn forget_words(&mut self, range: Range<usize>) {
         self.sync.futexes.forget(&range, &mut self.sync.words.objects);
-        if self.sync.words.forget(&range) {
+        if self.sync.words.forget(&range, &mut self.sync.fences) {
             says_something();
             self.sync.watch.forget(&range);
             for Held { task, lock, .. } in self.sync.locks.forget(&range) {
@@ -434,8 +448,15 @@ impl Session {
         let task = self.told();
         says_something();
         if order.acquire {
-            for address in self.sync.fences.take_loaded(task) {
-                self.acquire(address, Order::ACQUIRE, task);
+            for (address, loaded) in self.sync.fences.take_loaded(task) {
+                self.uses.atomics = true;
+                if let Some(word) = self.sync.words.get_mut(address) {
+                    word.has_passed_fence(task, &loaded.seen);
+                }
+                for object in loaded.objects() {
+                    self.counted_acquire(task, object);
+                    self.sync.words.objects.let_go(object);
+                }
             }
         }
         if order.release && self.sync.hygiene.atomics {

@@ -2,12 +2,18 @@
 //!
 //! A word is one as long as its memory is: what is freed, or was on the stack of a task that has ended, is forgotten, and what
 //! comes to the same address is another word, another lock, another object.
+//!
+//! **Parts.** Who loads a word without acquire order may acquire by a fence what it has seen, and nothing that is released later
+//! (`fences`). So releases go to another object from there on, and the word passes on both. When nobody needs to tell two of them apart
+//! any more, they become one: there are no more than tasks that have loaded the word, and one.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use dagsan_core::{LockId, LockMode, SyncId, TaskId};
 use rustc_hash::FxHashMap;
+
+use super::fences::{Fences, Loaded};
 
 /// What is known about a word.
 #[derive(Debug, Clone)]
@@ -27,7 +33,12 @@ pub(super) struct Word {
     pub(super) writer: Option<u64>,
     /// Who has looked at it last, since it was changed, by name.
     pub(super) seen_by: Option<u64>,
+    /// What is released goes here.
     pub(super) sync: SyncId,
+    /// Where it went before, the oldest first.
+    older: Vec<SyncId>,
+    /// Who has loaded it without acquire order since its last fence. Some may have ended.
+    loaders: Vec<TaskId>,
     /// Who has released it since its last store that was none.
     pub(super) released: Option<Releasers>,
     /// Who has acquired it last, after the latest release.
@@ -54,11 +65,34 @@ impl Word {
         self.released.is_none() && self.fences.is_empty()
     }
 
+    /// The objects by which it tells `task` what others have released.
+    pub(super) fn passes_on_to(&self, task: TaskId) -> Vec<SyncId> {
+        let released = self.older.iter().copied().chain([self.sync]).filter(|_| self.released.is_some());
+        let fences = self.fences.iter().filter(|(by, _)| *by != task).map(|(_, fence)| *fence);
+        released.chain(fences).collect()
+    }
+
+    /// `task` has loaded it, and come by a fence: it has acquired these objects.
+    pub(super) fn has_passed_fence(&mut self, task: TaskId, seen: &[SyncId]) {
+        self.loaders.retain(|&by| by != task);
+        if self.passes_on_to(task) == seen {
+            self.acquired = Some(task);
+        }
+    }
+
     /// Is there a release that `task` has not heard of?
     pub(super) fn has_news_for(&self, task: TaskId) -> bool {
         let own = self.released.is_some_and(|by| by != Releasers::One(task));
         (own || self.fences.iter().any(|(by, _)| *by != task)) && self.acquired != Some(task)
     }
+}
+
+/// Of two objects the one has what both had, besides what it has kept; the other one is let go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Merge {
+    pub(super) from: SyncId,
+    pub(super) to: SyncId,
+    pub(super) keep: bool,
 }
 
 /// See the module's documentation.
@@ -91,6 +125,8 @@ impl Words {
                 writer: None,
                 seen_by: None,
                 sync: self.objects.new_object(),
+                older: Vec::new(),
+                loaders: Vec::new(),
                 released: None,
                 acquired: None,
                 fences: Vec::new(),
@@ -118,7 +154,7 @@ impl Words {
     }
 
     /// What is at these addresses will be other memory. Were there words?
-    pub(super) fn forget(&mut self, range: &Range<usize>) -> bool {
+    pub(super) fn forget(&mut self, range: &Range<usize>, fences: &mut Fences) -> bool {
         let mut any = false;
         if range.is_empty() || self.words.is_empty() {
             return false;
@@ -129,7 +165,12 @@ impl Words {
             for address in addresses.extract_if(.., |address| range.contains(address)) {
                 any = true;
                 if let Some(word) = self.words.remove(&address) {
+                    let loaded = word.loaders.iter().filter_map(|&by| fences.forget(by, address));
+                    for object in loaded.flat_map(|loaded| loaded.objects().collect::<Vec<_>>()) {
+                        self.objects.let_go(object);
+                    }
                     self.objects.drop_object(word.sync);
+                    word.older.iter().for_each(|&older| self.objects.let_go(older));
                     word.unlocked.iter().for_each(|&unlocked| self.objects.drop_object(unlocked));
                     word.fences.iter().for_each(|&(_, fence)| self.objects.let_go(fence));
                 }
@@ -153,8 +194,93 @@ impl Words {
         for word in self.words.values_mut() {
             (word.released, word.acquired, word.unlocked) = (None, None, None);
             word.fences.clear();
+            (word.older, word.loaders) = (Vec::new(), Vec::new());
             word.sync = self.objects.new_object();
         }
+    }
+
+    /// `task` has loaded the word without acquire order. What is to be merged?
+    pub(super) fn load(&mut self, address: usize, task: TaskId, fences: &mut Fences) -> Vec<Merge> {
+        let Some(word) = self.words.get_mut(&address) else { return Vec::new() };
+        let seen = word.passes_on_to(task);
+        let known = fences.loaded(task, address);
+        if known.as_ref().is_some_and(|known| known.seen == seen) {
+            return Vec::new();
+        }
+        seen.iter().for_each(|&object| self.objects.hold(object));
+        let Some(known) = known else {
+            if word.loaders.len() >= 8 && word.loaders.len().is_power_of_two() {
+                word.loaders.retain(|&by| fences.loaded(by, address).is_some());
+            }
+            word.loaders.push(task);
+            fences.load(task, address, Loaded { before: None, seen });
+            return Vec::new();
+        };
+        let mut merges = Vec::new();
+        for from in std::mem::replace(&mut known.seen, seen) {
+            if known.seen.contains(&from) {
+                self.objects.let_go(from);
+                continue;
+            }
+            // A store has begun anew.
+            match known.before {
+                Some(to) => merges.push(Merge { from, to, keep: true }),
+                None if !self.objects.is_held(from) => known.before = Some(from),
+                None => {
+                    let to = self.objects.new_object();
+                    known.before = Some(to);
+                    merges.push(Merge { from, to, keep: false });
+                }
+            }
+        }
+        merges
+    }
+
+    /// `task` is about to release the word, besides what was released before or not. Is what it releases into new, so that there is
+    /// nothing to keep, and what is to be merged?
+    pub(super) fn begin_part(
+        &mut self,
+        address: usize,
+        keep: bool,
+        task: TaskId,
+        fences: &mut Fences,
+    ) -> (bool, Vec<Merge>) {
+        let Some(word) = self.words.get_mut(&address) else { return (false, Vec::new()) };
+        let objects = &mut self.objects;
+        if !keep || word.released.is_none() {
+            word.older.drain(..).for_each(|older| objects.let_go(older));
+            if objects.is_held(word.sync) {
+                let old = std::mem::replace(&mut word.sync, objects.new_object());
+                objects.drop_object(old);
+            }
+            return (false, Vec::new());
+        }
+        let mut has_seen = |by: TaskId, object: SyncId| {
+            fences.loaded(by, address).is_some_and(|loaded| loaded.seen.contains(&object))
+        };
+        // What it has released itself is no news to it.
+        let is_seen = objects.is_held(word.sync)
+            && word.loaders.iter().any(|&by| by != task && has_seen(by, word.sync));
+        if !is_seen {
+            return (false, Vec::new());
+        }
+        word.older.push(std::mem::replace(&mut word.sync, objects.new_object()));
+        let mut merges = Vec::new();
+        let mut at = 0;
+        while let Some(&[to, from]) = word.older.get(at..at + 2) {
+            if word.loaders.iter().any(|&by| has_seen(by, to) && !has_seen(by, from)) {
+                at += 1;
+                continue;
+            }
+            word.older.remove(at + 1);
+            merges.push(Merge { from, to, keep: true });
+        }
+        for &by in &word.loaders {
+            let Some(loaded) = fences.loaded(by, address) else { continue };
+            let gone = loaded.seen.extract_if(.., |object| merges.iter().any(|merge| merge.from == *object));
+            gone.for_each(|object| objects.let_go(object));
+        }
+        (true, merges)
     }
 
     /// Passes on what a fence of `task` has released; with `keep` besides what others have.
@@ -218,7 +344,7 @@ impl Objects {
     }
 
     /// One less refers to it.
-    fn let_go(&mut self, object: SyncId) {
+    pub(super) fn let_go(&mut self, object: SyncId) {
         self.uses[object.index()] -= 1;
         if self.uses[object.index()] == 0 {
             self.spare.push(object);
@@ -237,20 +363,20 @@ mod tests {
 
     #[test]
     fn numbers_of_words_that_are_gone_are_used_again() {
-        let mut words = Words::default();
+        let (mut words, mut fences) = (Words::default(), Fences::default());
         for block in 0..1000 {
             (0..4).for_each(|word| _ = words.entry(0x1000 + block * 64 + word * 8, 8, 0));
             let start = 0x1000 + block * 64;
-            assert!(words.forget(&(start..start + 64)));
+            assert!(words.forget(&(start..start + 64), &mut fences));
         }
         assert_eq!((words.words.len(), words.objects.uses.len()), (0, 4));
         // Only what is in the range goes.
         (0..4).for_each(|word| _ = words.entry(word * 8, 8, 0));
-        words.forget(&(8..24));
+        words.forget(&(8..24), &mut fences);
         let mut left: Vec<usize> = words.words.keys().copied().collect();
         left.sort_unstable();
         assert_eq!(left, [0, 24]);
-        assert!(!words.forget(&(1..24)));
+        assert!(!words.forget(&(1..24), &mut fences));
     }
 
     #[test]
@@ -277,7 +403,7 @@ mod tests {
         words.pass_on(0, true, None);
         assert_eq!(words.objects.uses[fence.index()], 2);
         words.pass_on(0, false, None);
-        words.forget(&(8..9));
+        words.forget(&(8..9), &mut Fences::default());
         assert!(words.objects.spare.contains(&fence));
     }
 }

@@ -174,20 +174,28 @@ impl Dag {
         self.tasks[task].set_event(self.strands.next())
     }
 
-    /// A task may release again and again what nobody acquires, so releases before others are dropped: the latest
-    /// at once, and all of them whenever their number has doubled. What is left is parallel, or few.
     fn release(&mut self, by: TaskId, sync: SyncId, keep: bool) {
-        let new = self.set_event(by);
-        let Dag { sp, knowledge, releases, .. } = self;
-        let kept = releases.entry(sync).or_default();
-        if !keep {
+        if !keep && let Some(kept) = self.releases.get_mut(&sync) {
             kept.clear();
         }
-        while kept.last().is_some_and(|last| knowledge.precedes(sp, last, new.at, new.known)) {
+        self.keep(sync, self.set_event(by));
+    }
+
+    /// A task may release again and again what nobody acquires, so releases before others are dropped: the latest
+    /// at once, and all of them whenever their number has doubled. What is left is parallel, or few.
+    fn keep(&mut self, sync: SyncId, new: SetEvent) {
+        let Dag { sp, knowledge, releases, .. } = self;
+        let kept = releases.entry(sync).or_default();
+        // What comes from another object may be older.
+        let mut is_before = |old: &SetEvent| {
+            (old.clock, old.learnt) <= (new.clock, new.learnt)
+                && knowledge.precedes(sp, old, new.at, new.known)
+        };
+        while kept.last().is_some_and(&mut is_before) {
             kept.pop();
         }
         if kept.len() >= 8 && kept.len().is_power_of_two() {
-            kept.retain(|old| !knowledge.precedes(sp, old, new.at, new.known));
+            kept.retain(|old| !is_before(old));
         }
         kept.push(new);
     }
@@ -352,6 +360,13 @@ impl Order for Dag {
                 if !self.strands.is_empty() {
                     self.release(by, sync, keep);
                 }
+            }
+            Event::Pass { from, to, keep, .. } => {
+                let passed = self.releases.get(&from).cloned().unwrap_or_default();
+                if !keep {
+                    self.releases.remove(&to);
+                }
+                passed.into_iter().for_each(|release| self.keep(to, release));
             }
             _ => self.join(step),
         }

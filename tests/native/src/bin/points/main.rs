@@ -55,6 +55,7 @@ mod sizes;
 mod stacks;
 mod thread_atomics;
 mod thread_channels;
+mod thread_fences;
 mod thread_inits;
 mod thread_locals;
 mod thread_locks;
@@ -70,7 +71,7 @@ mod vectors;
 type Point = (&'static str, fn());
 
 /// Those with their expectations above them.
-const POINTS: [&[Point]; 30] = [
+const POINTS: [&[Point]; 31] = [
     accesses::POINTS,
     allocator::POINTS,
     atomics::POINTS,
@@ -92,6 +93,7 @@ const POINTS: [&[Point]; 30] = [
     stacks::POINTS,
     thread_atomics::POINTS,
     thread_channels::POINTS,
+    thread_fences::POINTS,
     thread_inits::POINTS,
     thread_locals::POINTS,
     thread_locks::POINTS,

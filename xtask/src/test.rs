@@ -96,6 +96,7 @@ fn steps(args: Args) -> Vec<Step> {
         work: Work::Cargo { env: LOOM_ENV, args: LOOM_ARGS },
     });
     steps.push(cargo("native programs", &["xtask", "fuzz-native", "--programs", "4000"]));
+    steps.push(cargo("thread programs", &["xtask", "fuzz-native", "--threads", "--programs", "1000"]));
     steps.push(cargo("compiled programs", &["xtask", "fuzz-native", "--compiled", "--programs", "60"]));
     steps.push(Step {
         name: "OpenMP programs",
@@ -251,6 +252,7 @@ mod tests {
             "RUSTFLAGS=\"--cfg loom\" \
              cargo test -p dagsan-core -p dagsan-task --release --lib --target-dir target/loom loom",
             "cargo xtask fuzz-native --programs 4000",
+            "cargo xtask fuzz-native --threads --programs 1000",
             "cargo xtask fuzz-native --compiled --programs 60",
             "cargo xtask fuzz-openmp --programs 100",
             "cargo xtask fuzz-marks --count 300",
@@ -259,7 +261,7 @@ mod tests {
             "cargo deny check advisories",
         ];
         assert_eq!(commands(false, true), all);
-        assert_eq!(commands(false, false), all[..11]);
+        assert_eq!(commands(false, false), all[..12]);
         assert_eq!(commands(true, false), all[..4]);
     }
 

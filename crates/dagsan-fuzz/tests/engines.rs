@@ -23,7 +23,7 @@ fn kept_counterexamples() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("regressions");
     let mut count = 0;
     // Those that were found in native programs are programs like others.
-    let directories = [directory.join("native"), directory];
+    let directories = [directory.join("native"), directory.join("threads"), directory];
     let entries = directories.into_iter().flat_map(|directory| std::fs::read_dir(directory).unwrap());
     for path in entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_file()) {
         let program = Program::parse(&std::fs::read_to_string(&path).unwrap()).unwrap();

@@ -9,6 +9,7 @@ mod case;
 mod change;
 mod shrink;
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -61,7 +62,7 @@ pub struct Args {
     show: bool,
 }
 
-/// Where counterexamples are kept: those of the engines, and in `native` those of this command.
+/// Where counterexamples are kept: those of the engines, in `native` those of this command, and in `threads` those of `--threads`.
 const REGRESSIONS: &str = "crates/dagsan-fuzz/regressions";
 
 /// How kept programs are written: without rayon and with it, each with the arena in a static and on the heap.
@@ -74,7 +75,7 @@ pub fn run(root: &Path, args: &Args) -> Result<()> {
     if args.show {
         for number in 0..args.programs {
             let case = Case::random(args.seed.wrapping_add(number), args.class, engine, args.threads)?;
-            println!("// {}\n{}{case}\n", case.name, case.said.program);
+            println!("// {}\n{}{}{case}\n", case.name, nest_line(&case), case.said.program);
         }
         return Ok(());
     }
@@ -182,17 +183,29 @@ fn batch<'c>(
     Ok(None)
 }
 
+/// What decides where threads yield, and what else there is a choice of: a comment, with which a program is kept.
+fn nest_line(case: &Case) -> String {
+    if case.said.threads { format!("{NEST}{}\n", case.said.nest) } else { String::new() }
+}
+
+const NEST: &str = "// nest ";
+
 /// The programs that are kept, each with every engine that supports it.
 fn kept(root: &Path, engine: Option<&'static Engine>, threads: bool) -> Result<Vec<Case>> {
     let mut cases = Vec::new();
     let kept = root.join(REGRESSIONS);
-    for (directory, is_said) in [(kept.clone(), false), (kept.join("native"), true)] {
+    let of_threads = threads.then(|| (kept.join("threads"), true));
+    let directories = [(kept.clone(), false), (kept.join("native"), true)];
+    for (directory, is_said) in directories.into_iter().chain(of_threads) {
         let listing = directory.read_dir().with_context(|| format!("cannot list {}", directory.display()))?;
         let mut files: Vec<PathBuf> = listing.flatten().map(|entry| entry.path()).collect();
         files.retain(|path| path.extension().is_some_and(|extension| extension == "prog"));
         files.sort();
         for path in files {
-            for nest in 0..NESTS {
+            let text =
+                fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+            let own = text.lines().find_map(|line| line.strip_prefix(NEST)?.parse().ok());
+            for nest in (0..NESTS).chain(own) {
                 cases.push(Case::kept(&path, is_said, nest, engine, threads)?);
             }
         }
@@ -205,7 +218,7 @@ fn report(args: &Args, builder: &Builder, case: &Case, failure: Failure) -> Resu
     println!("{}: {failure}", case.name);
     println!("shrinking a program of {} tasks …", case.said.program.task_count());
     let (small, failure) = shrink::shrink(builder, case, failure)?;
-    println!("\n{}\n{failure}", small.said.program);
+    println!("\n{}{}\n{failure}", nest_line(&small), small.said.program);
     if let Some(seed) = case.seed {
         let class = args.class.map(|class| format!(" --class {class}")).unwrap_or_default();
         let engine = args.engine.as_ref().map(|name| format!(" --engine {name}")).unwrap_or_default();
@@ -219,7 +232,8 @@ fn report(args: &Args, builder: &Builder, case: &Case, failure: Failure) -> Resu
         println!(
             "\nmake it again with:  cargo xtask fuzz-native --seed {seed} --programs 1 --profile {profile}{class}{engine}{threads}{compiled}{options}"
         );
-        println!("keep the small one:  {REGRESSIONS}/native/NAME.prog");
+        let directory = if args.threads { "threads" } else { "native" };
+        println!("keep the small one:  {REGRESSIONS}/{directory}/NAME.prog");
     }
     bail!("a native program and the oracle disagree")
 }

@@ -76,7 +76,37 @@ pub const RAYON: [Subject; 8] = [
     },
 ];
 
-pub const THREADS: [Subject; 4] = [
+pub const THREADS: [Subject; 9] = [
+    Subject {
+        name: "crossbeam-deque",
+        version: "0.8.8",
+        kind: "work-stealing queues",
+        arguments: &["--tests"],
+        left_out: &[
+            (
+                "stress",
+                "a race that its authors know, of `read_volatile` and `write_volatile` in `Buffer`: see docs/threads.md",
+            ),
+            ("no_starvation", "the same, and threads that spin: no end within a minute"),
+        ],
+        ..PLAIN
+    },
+    Subject {
+        name: "parking_lot",
+        version: "0.12.5",
+        kind: "locks",
+        left_out: &[("webkit_queue_test", "a million messages each: no end within a minute")],
+        ..PLAIN
+    },
+    Subject {
+        name: "parking_lot_core",
+        version: "0.9.12",
+        kind: "waiting lines",
+        left_out: &[("unpark_all", "the main thread spins until others wait: no end within a minute")],
+        ..PLAIN
+    },
+    Subject { name: "flume", version: "0.11.1", kind: "channels", ..PLAIN },
+    Subject { name: "crossbeam-channel", version: "0.5.17", kind: "channels", ..PLAIN },
     Subject {
         name: "threadpool",
         version: "1.8.1",

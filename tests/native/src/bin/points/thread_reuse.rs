@@ -98,7 +98,7 @@ fn wait_on_a_stack_that_was() {
     let is_through = Arc::clone(&through);
     let starts = thread::spawn(work!(
         until(|| is_through.load(Relaxed));
-        let last = thread::spawn(work!(wait_on_stack(move || _ = load!(data)))); // race (2)
+        let last = thread::spawn(work!(wait_on_stack(work!(load!(data))))); // race (2)
         join([last])
     ));
     let first = thread::spawn(work!(
@@ -116,7 +116,7 @@ fn wait_on_a_stack_that_was_and_release() {
     let is_through = Arc::clone(&through);
     let starts = thread::spawn(work!(
         until(|| is_through.load(Acquire));
-        let last = thread::spawn(work!(wait_on_stack(move || _ = load!(data))));
+        let last = thread::spawn(work!(wait_on_stack(work!(load!(data)))));
         join([last])
     ));
     let first = thread::spawn(work!(

@@ -76,7 +76,7 @@ pub const RAYON: [Subject; 8] = [
     },
 ];
 
-pub const THREADS: [Subject; 9] = [
+pub const THREADS: [Subject; 7] = [
     Subject {
         name: "crossbeam-deque",
         version: "0.8.8",
@@ -105,8 +105,6 @@ pub const THREADS: [Subject; 9] = [
         left_out: &[("unpark_all", "the main thread spins until others wait: no end within a minute")],
         ..PLAIN
     },
-    Subject { name: "flume", version: "0.11.1", kind: "channels", ..PLAIN },
-    Subject { name: "crossbeam-channel", version: "0.5.17", kind: "channels", ..PLAIN },
     Subject {
         name: "threadpool",
         version: "1.8.1",

@@ -111,6 +111,7 @@ fn steps(args: Args) -> Vec<Step> {
             args: &["doc", "--workspace", "--no-deps", "--document-private-items"],
         },
     });
+    steps.push(cargo("book", &["xtask", "book"]));
     // Without `advisories`: they are fetched by git from the network, which the machines that run
     // this for every change do not have; and a new advisory would fail a change that is not at fault.
     steps.push(Step {

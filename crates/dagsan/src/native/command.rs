@@ -78,7 +78,7 @@ fn clean(passed: &Passed) -> Result<u8> {
     if let Some(other) = &passed.other {
         bail!("cargo dagsan clean removes all that cargo dagsan has built: leave out {other}");
     }
-    let directory = directory(passed)?;
+    let directory = directory_anywhere(passed)?;
     match fs::remove_dir_all(&directory) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
             return Err(error).with_context(|| format!("cannot remove {}", directory.display()));
@@ -146,6 +146,14 @@ impl Build {
             self.own.told.graph.file.is_none() || action == Action::Run,
             "--graph draws one program: use it with `run`, or with `dagsan report`, for the findings of a test"
         );
+        // It takes options of cargo's behind its own command only.
+        let (own, arguments) = match (action, self.passed.arguments.split_first()) {
+            (Action::Nextest, Some((run, rest))) if run == "run" || run == "r" => (Some(run), rest),
+            (Action::Nextest, _) => {
+                bail!("say `cargo dagsan nextest run`: other commands of cargo-nextest run no tests")
+            }
+            _ => (None, &self.passed.arguments[..]),
+        };
         // What is wrong with it is said before anything is built.
         let accept = self.accept_arguments()?;
         self.own.told.check_files(&accept, [])?;
@@ -154,20 +162,13 @@ impl Build {
         forget_other_flags(&self.directory, &session.runtime)?;
         findings::prepare(&session)?;
         let mut command = cargo();
-        let mut arguments = &self.passed.arguments[..];
-        if action == Action::Nextest {
-            // It takes options of cargo's behind its own command only.
-            let Some((run, rest)) = arguments.split_first().filter(|(run, _)| *run == "run" || *run == "r")
-            else {
-                bail!("say `cargo dagsan nextest run`: other commands of cargo-nextest run no tests");
-            };
-            command.arg(action.name()).arg(run);
-            arguments = rest;
+        if let Some(own) = own {
+            command.arg(action.name()).arg(own);
         }
         for setting in self.settings(action, session.runtime.pass.is_some())? {
             command.arg("--config").arg(setting);
         }
-        if action != Action::Nextest {
+        if own.is_none() {
             command.arg(action.name());
         }
         command.args(["--target", TARGET, "--target-dir"]).arg(&self.directory);

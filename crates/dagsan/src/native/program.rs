@@ -9,7 +9,7 @@ use dagsan_report::Project;
 use crate::accept::Accepting;
 use crate::cli::{GraphFile, RunArguments};
 use crate::native::session::{Action, Runtime, Session};
-use crate::native::{cc, collected, findings, interrupt, runner, told};
+use crate::native::{cc, collected, findings, interrupt, runner, sources, told};
 use crate::reports;
 
 /// Runs it, and says how to end.
@@ -31,7 +31,7 @@ pub fn run(arguments: &RunArguments) -> Result<u8> {
     let asked = &arguments.told;
     let options = findings::Options::from_environment();
     let cache = cc::cache()?;
-    let directory = cache.join("findings");
+    let directory = cache.join(sources::FOUND);
     let color = match arguments.color {
         clap::ColorChoice::Auto => options.color.clone().unwrap_or_else(|| "auto".to_owned()),
         clap::ColorChoice::Always => "always".to_owned(),

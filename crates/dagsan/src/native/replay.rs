@@ -4,9 +4,10 @@
 //! arguments, and lets the runtime keep whole call stacks, which would be too slow for the first run. A program may do
 //! something else the second time; then the report says what has changed.
 
-use std::fs;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::{fs, io};
 
 use anyhow::{Context, Result, bail};
 use dagsan_findings::{FINDINGS_FILE, Findings};
@@ -51,6 +52,8 @@ pub fn explain(arguments: &ExplainArguments) -> Result<u8> {
         .current_dir(&process.directory)
         .env(FINDINGS_FILE, &file)
         .env(OPTIONS, second::options())
+        // Standard output is for the report, which may be a document.
+        .stdout(io::stderr().as_fd().try_clone_to_owned().context("cannot use standard error")?)
         .status()
         .with_context(|| {
             format!("cannot run {} again in {}", process.executable.display(), process.directory.display())

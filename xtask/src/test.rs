@@ -256,6 +256,7 @@ mod tests {
             "cargo xtask fuzz-openmp --programs 100",
             "cargo xtask fuzz-marks --count 300",
             "RUSTDOCFLAGS=\"-Dwarnings\" cargo doc --workspace --no-deps --document-private-items",
+            "cargo xtask book",
             "cargo deny check bans licenses sources",
             "cargo deny check advisories",
         ];

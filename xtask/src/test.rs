@@ -261,7 +261,7 @@ mod tests {
             "cargo deny check advisories",
         ];
         assert_eq!(commands(false, true), all);
-        assert_eq!(commands(false, false), all[..11]);
+        assert_eq!(commands(false, false), all[..12]);
         assert_eq!(commands(true, false), all[..4]);
     }
 

@@ -18,6 +18,7 @@ use std::time::Instant;
 
 use anstyle::{AnsiColor, Style};
 use anyhow::{Context, Result, anyhow};
+use dagsan_report::native::program_name;
 use dagsan_report::{Format, Verdict, text};
 
 use crate::accept::{Accepting, Met};
@@ -202,7 +203,8 @@ impl Harness<'_> {
         let first = First { session, executable, status, file: &file, took: started.elapsed() };
         let mut outcome = first.outcome(|command| _ = command.args(&arguments))?;
         for report in outcome.report.iter_mut().chain(&mut outcome.another_way) {
-            report.rename(&format!("{}::{name}", crate_of(self.executable)));
+            // Tests of several crates may have one name.
+            report.rename(&format!("{}::{name}", program_name(Path::new(self.executable))));
         }
         let stdout = String::from_utf8_lossy(&output.stdout);
         let met = outcome.accept(&self.accepting);
@@ -438,27 +440,9 @@ fn taken_apart(stdout: &str, name: &str) -> String {
     if printed.is_empty() { String::new() } else { printed.trim_end_matches('\n').to_owned() + "\n" }
 }
 
-/// The crate that a test binary is made of. Tests of several have the same names, so reports name them with it; cargo puts a hash behind it.
-fn crate_of(executable: &OsStr) -> String {
-    let name = Path::new(executable).file_name().unwrap_or(executable).to_string_lossy();
-    let is_hash = |end: &str| end.len() == 16 && end.bytes().all(|byte| byte.is_ascii_hexdigit());
-    match name.rsplit_once('-') {
-        Some((start, end)) if is_hash(end) => start.to_owned(),
-        _ => name.into_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn test_binaries_have_the_names_of_their_crates() {
-        let name = |path: &str| crate_of(OsStr::new(path));
-        assert_eq!(name("target/debug/deps/my_crate-86eacab94832bf93"), "my_crate");
-        assert_eq!(name("/x/some-program"), "some-program");
-        assert_eq!(name("x"), "x");
-    }
 
     fn read(line: &str) -> Option<Request> {
         let arguments: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();

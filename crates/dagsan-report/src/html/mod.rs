@@ -134,6 +134,7 @@ fn race(report: &Report, group: &RaceGroup<'_>, project: &Project, by: Option<&A
         "kind": race.kind(),
         "touched": group.touched(),
         "names": names.iter().take(NAMES).collect::<Vec<_>>(),
+        "moreNames": names.len().saturating_sub(NAMES),
         "location": location(race),
         "count": group.races.iter().map(|race| race.duplicates.saturating_add(1)).fold(0, u64::saturating_add),
         "fingerprint": fingerprint(report, race, project),

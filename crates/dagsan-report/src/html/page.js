@@ -191,7 +191,7 @@ function raceCard(race) {
   card.addEventListener("toggle", () => {
     if (!card.open || inside.childNodes.length) return;
     const part = (title, ...nodes) => [make("h3", {}, title), ...nodes];
-    const names = race.names.length > 1 ? make("p", { class: "at" }, rich(race.names.join("; "))) : null;
+    const names = race.names.length > 1 ? make("p", { class: "at" }, rich(race.names.join("; ") + (race.moreNames ? "; and " + race.moreNames + " more" : ""))) : null;
     inside.append(...[
       race.accepted ? make("p", { class: "accepted" }, race.accepted) : null,
       make("p", { class: "help" }, rich(race.help)),

@@ -196,3 +196,15 @@ fn is_clang(compiler: &OsStr) -> bool {
     let version = Command::new(compiler).arg("--version").output();
     version.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains("clang"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_version_and_each_checkout_has_its_own() {
+        let of = |root: &str| directory(Path::new(root)).unwrap();
+        assert_ne!(of("/one"), of("/two"));
+        assert_eq!(of("/one"), of("/one"));
+    }
+}

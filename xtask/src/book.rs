@@ -1,8 +1,10 @@
 //! `cargo xtask book`: the documentation as a book, by mdBook.
 //!
 //! The pages are those of the repository, and read well there: their links lead to other pages, and to sources. In the book there are no sources, so the pages are copied,
-//! in the same directories, with their pictures, and links to what is not in the book become plain text. `docs/SUMMARY.md` says which pages there are; that none is missing, and that links lead somewhere,
-//! is checked by tidy. Not part of `cargo xtask test`: to install mdBook takes minutes.
+//! in the same directories, with their pictures, and links to what is not in the book become plain text. `docs/SUMMARY.md` says which pages there are; that none is missing, and that links in the
+//! repository lead somewhere, is checked by tidy. Those of the book are checked when it is built: other files, and headings as mdBook names them.
+
+mod built;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -47,6 +49,8 @@ pub fn run(root: &Path) -> Result<()> {
     let status =
         Command::new("mdbook").arg("build").current_dir(root).status().context("cannot start mdbook")?;
     ensure!(status.success(), "mdbook ended with {status}");
+    let broken = built::broken_links(&root.join(BUILT))?;
+    ensure!(broken.is_empty(), "links of the book lead nowhere:\n{}", broken.join("\n"));
     println!("the book is {BUILT}/index.html");
     Ok(())
 }

@@ -112,6 +112,7 @@ fn steps(args: Args) -> Vec<Step> {
             args: &["doc", "--workspace", "--no-deps", "--document-private-items"],
         },
     });
+    steps.push(cargo("book", &["xtask", "book"]));
     // Without `advisories`: they are fetched by git from the network, which the machines that run
     // this for every change do not have; and a new advisory would fail a change that is not at fault.
     steps.push(Step {
@@ -257,6 +258,7 @@ mod tests {
             "cargo xtask fuzz-openmp --programs 100",
             "cargo xtask fuzz-marks --count 300",
             "RUSTDOCFLAGS=\"-Dwarnings\" cargo doc --workspace --no-deps --document-private-items",
+            "cargo xtask book",
             "cargo deny check bans licenses sources",
             "cargo deny check advisories",
         ];

@@ -52,12 +52,17 @@ fn cleaned(text: &str, harmful: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(clean)
 }
 
-/// Control characters, marks of direction, line separators, and what has no width.
+/// Control characters, separators of lines, annotations, and what Unicode says is to be ignored if it cannot be shown (`Default_Ignorable_Code_Point`): marks
+/// of direction are among these, joiners, fillers and tags. But for the variation selectors of emoji, of which sources are full,
+/// and which hide nothing.
 fn is_harmful(c: char) -> bool {
     c.is_control()
+        || matches!(c, '\u{2028}'..='\u{2029}' | '\u{fff9}'..='\u{fffb}')
         || matches!(c,
-            '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
-        || matches!(c, '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}'
+            | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fff8}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// Cleans a name.
@@ -163,6 +168,7 @@ mod tests {
         assert_eq!(clean("fill::<é, 日本>"), "fill::<é, 日本>");
         assert_eq!(clean("\u{1b}[31mx\r\n"), "\\u{1b}[31mx\\u{d}\\u{a}");
         assert_eq!(clean("a\u{202e}b\u{2066}c\u{200b}\u{9b}"), "a\\u{202e}b\\u{2066}c\\u{200b}\\u{9b}");
+        assert_eq!(clean("s\u{ad}um\u{3164}\u{fe0f}\u{e0101}"), "s\\u{ad}um\\u{3164}\u{fe0f}\\u{e0101}");
         let mut text = "one\ntwo\u{7}".to_owned();
         message(&mut text);
         assert_eq!(text, "one\ntwo\\u{7}");

@@ -18,6 +18,7 @@ mod model;
 pub mod native;
 mod project;
 pub mod sarif;
+mod shell;
 mod source;
 pub mod symbols;
 pub mod text;
@@ -26,6 +27,7 @@ pub use clean::{clean, clean_message};
 pub use fingerprint::{file, fingerprint, function, line_text};
 pub use formats::Format;
 pub use project::Project;
+pub use shell::word;
 
 pub use model::{
     Acceptance, Accepted, Blocked, Detail, Diagnostic, End, Expectation, Exploration, Failure, Frame, Join,

@@ -121,10 +121,21 @@ const LIBRARIES: [&str; 9] = [
 /// Where the runtime of OpenMP is.
 const OPENMP: &str = "/dagsan-omp/src/";
 
+/// The name of a program. In its directory `deps`, for tests and benchmarks, cargo puts a hash behind the name of the crate, which is another one with the next toolchain.
+pub fn program_name(executable: &Path) -> String {
+    let name = executable.file_name().unwrap_or_default().to_string_lossy();
+    let is_hash = |end: &str| end.len() == 16 && end.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let of_cargo = executable.parent().is_some_and(|directory| directory.ends_with("deps"));
+    match name.rsplit_once('-') {
+        Some((start, end)) if of_cargo && is_hash(end) => start.to_owned(),
+        _ => name.into_owned(),
+    }
+}
+
 /// The report on one process.
 pub fn report(findings: &Findings, symbols: &mut Symbols, files: &Files) -> Result<Report, Error> {
     let engine = order::find(&findings.engine).map_err(Error::Engine)?;
-    let name = findings.process.executable.file_name().unwrap_or_default().to_string_lossy();
+    let name = program_name(&findings.process.executable);
     let mut report = Report::new(Source::absent(name), engine, End::Finished);
     report.schedules = 1;
     report.task_count = findings.stats.tasks;

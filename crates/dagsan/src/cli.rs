@@ -1,6 +1,5 @@
 //! What can be asked of the command.
 
-use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -18,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::accept::AcceptArguments;
 use crate::check::Schedules;
 use crate::exit;
+use crate::files;
 use crate::manual::{CompletionsArguments, ManArguments};
 use crate::native::shown;
 use crate::reports::ReportFile;
@@ -150,18 +150,14 @@ pub struct ToldArguments {
 }
 
 impl ToldArguments {
-    /// Does each file have one report only, and a directory? What is wrong is said before anything is built and run, which may take long.
-    pub fn check_files(&self) -> Result<()> {
-        let others = [self.graph.file.as_ref().map(|file| &file.path), self.output.as_ref()];
-        let others = others.into_iter().flatten().map(PathBuf::as_path);
-        for path in self.reports.files.iter().map(|file| file.path.as_path()).chain(others.clone()) {
-            if let Some(directory) =
-                path.parent().filter(|name| !name.as_os_str().is_empty() && !name.is_dir())
-            {
-                bail!("cannot write {}: there is no directory {}", path.display(), directory.display());
-            }
-        }
-        self.reports.check_files(others)
+    /// Can all files be written, and does each have one report only?
+    pub fn check_files<'a>(
+        &'a self,
+        accept: &'a AcceptArguments,
+        read: impl IntoIterator<Item = &'a Path>,
+    ) -> Result<()> {
+        let others = [self.graph.path(), self.output.as_deref()];
+        self.reports.check_files(accept, others.into_iter().flatten(), read)
     }
 
     /// The file of `--output`, by a name that means the same in every directory.
@@ -180,6 +176,13 @@ pub struct AroundArguments {
     pub file: Option<GraphFile>,
 }
 
+impl AroundArguments {
+    /// The file, if there is to be one.
+    pub fn path(&self) -> Option<&Path> {
+        self.file.as_ref().map(|file| file.path.as_path())
+    }
+}
+
 /// How reports are shown, and where they are written
 #[derive(Debug, Clone, Default, Args)]
 pub struct ReportArguments {
@@ -193,18 +196,15 @@ pub struct ReportArguments {
 }
 
 impl ReportArguments {
-    /// Each report needs a file of its own, and so has what else is written: the last one would be all that is left.
-    pub fn check_files<'a>(&'a self, others: impl IntoIterator<Item = &'a Path>) -> Result<()> {
-        let mut seen = HashSet::new();
-        for path in self.files.iter().map(|file| file.path.as_path()).chain(others) {
-            let absolute = std::path::absolute(path).context("cannot tell the current directory")?;
-            // Pipes and terminals take one after the other.
-            let is_file = !absolute.exists() || absolute.is_file();
-            if !seen.insert(absolute) && is_file {
-                bail!("{} is to be written twice: give each report a file of its own", path.display());
-            }
-        }
-        Ok(())
+    /// Can the files be written that these name, and `others`, and does none of them take the place of another, or of what is read?
+    pub fn check_files<'a>(
+        &'a self,
+        accept: &'a AcceptArguments,
+        others: impl IntoIterator<Item = &'a Path>,
+        read: impl IntoIterator<Item = &'a Path>,
+    ) -> Result<()> {
+        let reports = self.files.iter().map(|file| file.path.as_path());
+        files::check(reports.chain(others).chain(accept.written()), read.into_iter().chain(accept.read()))
     }
 
     /// Is a report of this format wanted?
@@ -425,10 +425,15 @@ mod tests {
     #[test]
     fn a_report_without_a_directory_is_refused_before_the_run() {
         let told = |line: &str| match Cli::try_parse_from(line.split(' ')).unwrap().action {
-            Action::Run(arguments) => arguments.told.check_files().map_err(|error| error.to_string()),
+            Action::Run(arguments) => {
+                let checked = arguments.told.check_files(&arguments.told.accept, []);
+                checked.map_err(|error| error.to_string())
+            }
             other => panic!("{other:?}"),
         };
-        for option in ["--report sarif=/no/such/x", "--graph /no/such/x.svg", "--output /no/such/x"] {
+        let baseline = "--baseline /no/such/x --update-baseline";
+        for option in ["--report sarif=/no/such/x", "--graph /no/such/x.svg", "--output /no/such/x", baseline]
+        {
             let why = told(&format!("dagsan run {option} ./program")).unwrap_err();
             assert!(
                 why.starts_with("cannot write /no/such/x")

@@ -27,8 +27,9 @@ use crate::tell_error;
 pub fn run(arguments: &CheckArguments) -> Result<Code> {
     let inputs = inputs::collect(&arguments.paths)?;
     let graph = arguments.graph.as_ref().map(|file| file.path.as_path());
-    // A report in the place of a program would be the end of that.
-    arguments.reports.check_files(graph.into_iter().chain(inputs.files.iter().map(PathBuf::as_path)))?;
+    let current = std::env::current_dir().context("cannot tell the current directory")?;
+    let accept = arguments.accept.absolute(&current, &[])?;
+    arguments.reports.check_files(&accept, graph, inputs.files.iter().map(PathBuf::as_path))?;
     ensure!(
         arguments.graph.is_none() || inputs.files.len() == 1,
         "--graph draws one program, and there are {}: name a single file",
@@ -46,9 +47,8 @@ pub fn run(arguments: &CheckArguments) -> Result<Code> {
         witness: arguments.witness,
     };
     let mut exceptions = ExceptionFiles::default();
-    let current = std::env::current_dir().context("cannot tell the current directory")?;
     let project = Project::around(&current);
-    let accepting = Accepting::load(&arguments.accept.absolute(&current, &[])?, project.clone())?;
+    let accepting = Accepting::load(&accept, project.clone())?;
     let mut met = Met::default();
     let mut files = ReportFiles::new(project.clone(), &arguments.reports.files);
     let mut out = Output::new(arguments, inputs.several, project);

@@ -6,7 +6,7 @@
 //!
 //! For native programs, `cargo dagsan`, `dagsan report` and `dagsan explain`: `native`.
 //!
-//! `manual` makes completions and manual pages. `accept` says which races do not count, `reports` has the files that reports are written to, `exit` the exit codes of all.
+//! `manual` makes completions and manual pages. `accept` says which races do not count, `reports` has the files that reports are written to, `files` whether they can be, `exit` the exit codes of all.
 
 /// Public for `cargo xtask fuzz-readers`, and for nobody else.
 #[doc(hidden)]
@@ -17,6 +17,7 @@ mod command;
 mod describe;
 mod exit;
 mod expect;
+mod files;
 mod inputs;
 mod manual;
 mod native;

@@ -15,7 +15,7 @@ use dagsan_fuzz::marks::{BASE, Function, Processor, generate, interpret, smaller
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::value_name;
-use batch::{Builder, Profile};
+use batch::{Builder, Profile, placed};
 use verdict::Failure;
 
 /// Options of `fuzz-marks`.
@@ -64,8 +64,7 @@ pub fn run(root: &Path, args: &Args) -> Result<()> {
     let mut next = 0;
     while next < args.count {
         let end = args.count.min(next + args.batch.max(1));
-        let functions: Vec<Function> =
-            (next..end).map(|number| generate(args.seed.wrapping_add(number), processor)).collect();
+        let functions = placed((next..end).map(|number| generate(args.seed.wrapping_add(number), processor)));
         let verdicts = builder.judge(&functions)?;
         let failing =
             functions.iter().zip(verdicts).filter_map(|(function, failure)| Some((function, failure?)));
@@ -81,8 +80,8 @@ pub fn run(root: &Path, args: &Args) -> Result<()> {
     let seconds = start.elapsed().as_secs_f64();
     println!(
         "{} functions agree in {seconds:.1} s ({:.0} a second): {} statements, {} executed, {} strands shown, {} panics",
-        args.count,
-        args.count as f64 / seconds,
+        tally.functions,
+        tally.functions as f64 / seconds,
         tally.statements,
         tally.executed,
         tally.shown,
@@ -93,6 +92,7 @@ pub fn run(root: &Path, args: &Args) -> Result<()> {
 
 #[derive(Default)]
 struct Tally {
+    functions: usize,
     statements: usize,
     executed: usize,
     shown: usize,
@@ -101,6 +101,7 @@ struct Tally {
 
 impl Tally {
     fn add(&mut self, function: &Function) {
+        self.functions += 1;
         self.statements += function.size();
         if let Ok(expected) = interpret(function, BASE) {
             self.executed += expected.steps;
@@ -126,8 +127,8 @@ fn report(args: &Args, builder: &Builder, function: &Function, failure: Failure)
 fn shrink(builder: &Builder, mut best: Function, mut failure: Failure) -> Result<(Function, Failure)> {
     loop {
         let mut all = smaller(&best);
-        all.retain(|function| interpret(function, BASE).is_ok());
         all.sort_by_key(Function::size);
+        let all = placed(all);
         if all.is_empty() {
             return Ok((best, failure));
         }

@@ -4,8 +4,8 @@
 //! which says the number of each case before it reads it: one that panics, overflows its stack or asks for more memory than there
 //! is ends the process, and one that does not come back is ended. Either way the file is kept, with the command that makes it again.
 //!
-//! The process is started with the tests' checks (overflow, debug assertions) as `cargo xtask` is. What a reader answers is not judged, but for what is said in
-//! [`targets`]: no control characters reach a terminal, and JSON is JSON.
+//! That process is xtask once more, built as tests are: with checks of overflow and debug assertions, which `cargo xtask` itself, a release build, does not have.
+//! What a reader answers is not judged, but for what is said in [`targets`]: no control characters reach a terminal, and JSON is JSON.
 
 mod mutate;
 mod samples;
@@ -18,10 +18,11 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
 
 use super::value_name;
+use crate::bench::native::{succeed, target_directory};
 use samples::Samples;
 use targets::{Answer, Target};
 
@@ -70,8 +71,9 @@ pub fn run(root: &Path, args: &Args) -> Result<()> {
         return read(&directory, args);
     }
     samples::prepare(root, &directory)?;
+    let executable = checked(root)?;
     let started = Instant::now();
-    let mut inside = Inside::start(args)?;
+    let mut inside = Inside::start(&executable, args)?;
     let mut last = args.seed;
     let how = loop {
         match inside.lines.recv_timeout(Duration::from_secs(args.limit)) {
@@ -109,6 +111,14 @@ pub fn run(root: &Path, args: &Args) -> Result<()> {
     bail!("a reader does not survive a file")
 }
 
+/// xtask as tests are built.
+fn checked(root: &Path) -> Result<PathBuf> {
+    let mut command = Command::new("cargo");
+    command.args(["build", "--quiet", "--profile", "dev", "--package", "xtask"]).current_dir(root);
+    succeed(&mut command)?;
+    Ok(target_directory(root).join("debug").join("xtask"))
+}
+
 /// The process that reads.
 struct Inside {
     child: Child,
@@ -117,8 +127,7 @@ struct Inside {
 }
 
 impl Inside {
-    fn start(args: &Args) -> Result<Inside> {
-        let executable = std::env::current_exe().context("cannot tell where xtask is")?;
+    fn start(executable: &Path, args: &Args) -> Result<Inside> {
         let mut command = Command::new(executable);
         command.args(["fuzz-readers", &value_name(&args.reader), "--inside"]);
         let numbers = [
@@ -148,6 +157,10 @@ impl Inside {
 
 /// What the process does that reads.
 fn read(directory: &Path, args: &Args) -> Result<()> {
+    ensure!(
+        cfg!(debug_assertions),
+        "readers are to be built with debug assertions: start `cargo xtask fuzz-readers` without --inside"
+    );
     let samples = Samples::load(directory, args.reader)?;
     let scratch = Scratch::new()?;
     let target = Target::new(directory, args.reader, scratch.0.join("case"))?;

@@ -2,7 +2,7 @@
 
 use super::ast::{Bulk, Fold, Function, Masked, Place, Stmt, Ty, Value};
 use super::batch::initial_memory;
-use super::memory::{Memory, Pointer, Shown, apart, fold, make, mix, spread};
+use super::memory::{Memory, Pointer, Shown, apart, elsewhere, fold, make, mix, spread};
 
 /// Why a function is not to be run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -120,8 +120,6 @@ impl Run<'_> {
             }
             Stmt::Swap { a, b } => {
                 let (first, second) = (self.address(a)?, self.address(b)?);
-                // As above.
-                apart(first, second, a.ty.size())?;
                 self.swap(first, second, a.ty.size())?;
             }
             Stmt::Bulk { what, to, from, ty, length } => {
@@ -192,9 +190,8 @@ impl Run<'_> {
     }
 
     fn swap(&mut self, a: Pointer, b: Pointer, size: usize) -> Result<(), Stop> {
-        if a != b {
-            apart(a, b, size)?;
-        }
+        // The compiler may leave out a swap of a place with itself.
+        apart(a, b, size)?;
         let (first, second) = (self.memory.read(a, size)?, self.memory.read(b, size)?);
         self.memory.write(a, &second)?;
         self.memory.write(b, &first)
@@ -217,8 +214,9 @@ impl Run<'_> {
         }
         match what {
             Bulk::Copy | Bulk::Move => {
-                if what == Bulk::Copy {
-                    apart(to, from, bytes)?;
+                match what {
+                    Bulk::Copy => apart(to, from, bytes)?,
+                    _ => elsewhere(to, from, bytes)?,
                 }
                 let value = self.memory.read(from, bytes)?;
                 self.memory.write(to, &value)?;
@@ -238,12 +236,10 @@ impl Run<'_> {
             Bulk::Within => {
                 let value = self.memory.read(to, length / 2 * size)?;
                 let middle = self.element(to, ty, length / 4)?;
+                elsewhere(to, middle, value.len())?;
                 self.memory.write(middle, &value)?;
             }
-            Bulk::Swap => {
-                apart(to, from, bytes)?;
-                self.swap(to, from, bytes)?;
-            }
+            Bulk::Swap => self.swap(to, from, bytes)?,
             Bulk::Equal | Bulk::Compare => {
                 let (a, b) = (self.memory.peek(to, bytes)?, self.memory.peek(from, bytes)?);
                 let seen = a.iter().zip(b).position(|(a, b)| a != b).map_or(bytes, |at| at + 1);

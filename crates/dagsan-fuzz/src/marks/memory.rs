@@ -158,6 +158,11 @@ pub fn apart(a: Pointer, b: Pointer, length: usize) -> Result<(), Stop> {
     if overlap { Err(Refused::Overlap.into()) } else { Ok(()) }
 }
 
+/// Must not be the same place, if there is anything: the compiler may leave out a copy of bytes to where they are.
+pub fn elsewhere(a: Pointer, b: Pointer, length: usize) -> Result<(), Stop> {
+    if a == b && length > 0 { Err(Refused::Overlap.into()) } else { Ok(()) }
+}
+
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// What the bytes of a value are in the hash: words of eight, turned and put together. `support.rs` has the same in Rust.

@@ -1,6 +1,6 @@
 //! The reference on functions that can be judged by eye, and the generator's breadth.
 
-use super::ast::{Base, Expr, Fold, Function, How, Input, Loop, Masked, Place, Stmt, Ty, Value};
+use super::ast::{Base, Bulk, Expr, Fold, Function, How, Input, Loop, Masked, Place, Stmt, Ty, Value};
 use super::{BASE, Expected, Processor, Refused, generate, interpret, smaller, write};
 
 fn function(body: Vec<Stmt>) -> Function {
@@ -69,6 +69,23 @@ fn what_is_not_defined_is_refused() {
     assert_eq!(refused(stmt.clone()), Some(Refused::HashLost));
     let outside = Function { hash_outside: true, ..function(vec![stmt]) };
     assert!(interpret(&outside, BASE).is_ok_and(|all| all.panics));
+}
+
+/// The compiler may leave it out: found by seed 5002789, in which half of two elements is copied to the quarter.
+#[test]
+fn what_is_copied_to_where_it_is_is_refused() {
+    let (to, from) = (Base::Argument(0), Base::Argument(0));
+    let bulk = |what, length| {
+        let length = Expr::Const(length);
+        let stmt = Stmt::Bulk { what, to: to.clone(), from: from.clone(), ty: Ty::U32, length };
+        interpret(&function(vec![stmt]), BASE).err()
+    };
+    assert_eq!(bulk(Bulk::Within, 2), Some(Refused::Overlap));
+    assert_eq!(bulk(Bulk::Within, 4), None);
+    assert_eq!(bulk(Bulk::Within, 1), None, "nothing is copied");
+    assert_eq!(bulk(Bulk::Move, 1), Some(Refused::Overlap));
+    assert_eq!(bulk(Bulk::SwapElements, 1), Some(Refused::Overlap));
+    assert_eq!(bulk(Bulk::SwapElements, 2), None);
 }
 
 /// Behind a loop whose mask picks the first and the third element.

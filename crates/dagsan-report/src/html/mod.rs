@@ -15,6 +15,7 @@ use crate::fingerprint::fingerprint;
 use crate::graph::look;
 use crate::model::{Acceptance, End, Frame, Race, Report, Side, Stats, Witness};
 use crate::project::Project;
+use crate::shell::word;
 use crate::source::Place;
 use crate::text::advice::next_step;
 use crate::text::race::{RaceGroup, array, does, grouped, groups};
@@ -116,7 +117,7 @@ fn again(report: &Report) -> Option<String> {
     }
     let replay = report.races.first().and_then(|race| race.schedule.as_ref()).or(report.schedule.as_ref());
     let replay = replay.map_or(String::new(), |schedule| format!(" --replay {schedule}"));
-    Some(format!("dagsan check {} --engine {}{replay}", report.name(), report.engine))
+    Some(format!("dagsan check {} --engine {}{replay}", word(report.name()), report.engine))
 }
 
 fn race(report: &Report, group: &RaceGroup<'_>, project: &Project, by: Option<&Acceptance>) -> Value {
@@ -133,6 +134,7 @@ fn race(report: &Report, group: &RaceGroup<'_>, project: &Project, by: Option<&A
         "kind": race.kind(),
         "touched": group.touched(),
         "names": names.iter().take(NAMES).collect::<Vec<_>>(),
+        "moreNames": names.len().saturating_sub(NAMES),
         "location": location(race),
         "count": group.races.iter().map(|race| race.duplicates.saturating_add(1)).fold(0, u64::saturating_add),
         "fingerprint": fingerprint(report, race, project),

@@ -96,13 +96,17 @@ function graph(race) {
     world.append(draw("g", { class: kind }, draw("title", {}, text.replace("\n", " ")), draw("rect", { x, y, width, height, rx: 8 }),
       lines.map((line, index) => draw("text", { x: x + width / 2, y: first + index * 16, "text-anchor": "middle" }, line))));
   };
-  // From the bottom of one box to the top of another; what is passed over stands beside it.
+  // From the bottom of one box to the top of another; what is passed over stands beside it, outside, where the line is upright.
   const link = (x1, y1, x2, y2, step) => {
     const [one, two] = [x1 + width / 2, x2 + width / 2];
     const half = Math.min(24, (y2 - y1 - height) / 2);
     world.prepend(draw("path", { class: step.why, d: `M ${one} ${y1 + height} C ${one} ${y1 + height + half}, ${two} ${y2 - half}, ${two} ${y2}` },
       draw("title", {}, step.why)));
-    if (step.leftOut) world.append(draw("text", { class: "passed", x: (one + two) / 2 + 8, y: (y1 + height + y2) / 2 + 4 }, "and " + step.leftOut + (step.leftOut === 1 ? " strand" : " strands")));
+    if (!step.leftOut) return;
+    const centre = middle + width / 2, above = Math.abs(one - centre) > Math.abs(two - centre);
+    const [x, y] = one === two ? [one, (y1 + height + y2) / 2 + 4] : above ? [one, y1 + height + 14] : [two, y2 - 6];
+    world.append(draw("text", { class: "passed", x: x < centre ? x - 8 : x + 8, y, "text-anchor": x < centre ? "end" : "start" },
+      "and " + step.leftOut + (step.leftOut === 1 ? " strand" : " strands")));
   };
   const access = 10 + down * Math.max(...shape.down.map((way) => way.length));
   const bottom = access + down * Math.max(...shape.up.map((way) => way.length));
@@ -129,7 +133,9 @@ function graph(race) {
     draw("text", { class: "missing", x: (left + right) / 2, y: level - 8, "text-anchor": "middle" }, "no path"));
   const start = { x: 0, y: 0, w: columns[1] + width + columns[0], h: Math.max(bottom, access) + height + 20 };
   const svg = draw("svg", { role: "img", tabindex: 0, "aria-label": "the two accesses, and what comes before both and after both; nothing orders them" }, world);
-  const view = { ...start };
+  // Of a long graph one begins at the accesses, where the texts can be read.
+  const near = Math.min(start.h, start.w * .8);
+  const view = { ...start, y: Math.min(Math.max(access + height / 2 - near / 2, 0), start.h - near), h: near };
   const show = () => svg.setAttribute("viewBox", [view.x, view.y, view.w, view.h].join(" "));
   const zoom = (by) => {
     const w = Math.min(Math.max(view.w * by, 60), start.w * 8), h = view.h * w / view.w;
@@ -169,6 +175,12 @@ function graph(race) {
   return make("div", {}, make("div", { class: "graph" }, svg, tools), legend, make("p", { class: "legend" }, moves));
 }
 
+// A mark far to the right is what its line is shown for.
+function bringIntoView(mark) {
+  const lines = mark.closest("pre"), beyond = mark.getBoundingClientRect().right + 12 - lines.getBoundingClientRect().right;
+  if (beyond > 0) lines.scrollLeft += Math.min(beyond, mark.getBoundingClientRect().left - lines.getBoundingClientRect().left - 12);
+}
+
 // ---- a race, filled in when it is opened
 function raceCard(race) {
   const word = race.accepted ? "accepted" : "race";
@@ -179,7 +191,7 @@ function raceCard(race) {
   card.addEventListener("toggle", () => {
     if (!card.open || inside.childNodes.length) return;
     const part = (title, ...nodes) => [make("h3", {}, title), ...nodes];
-    const names = race.names.length > 1 ? make("p", { class: "at" }, rich(race.names.join("; "))) : null;
+    const names = race.names.length > 1 ? make("p", { class: "at" }, rich(race.names.join("; ") + (race.moreNames ? "; and " + race.moreNames + " more" : ""))) : null;
     inside.append(...[
       race.accepted ? make("p", { class: "accepted" }, race.accepted) : null,
       make("p", { class: "help" }, rich(race.help)),
@@ -192,6 +204,7 @@ function raceCard(race) {
       ...race.notes.map((note) => make("p", {}, rich(note))),
       make("p", { class: "print" }, (race.count > 1 ? race.count + " times; " : "") + "fingerprint " + race.fingerprint),
     ].filter(Boolean));
+    inside.querySelectorAll("mark").forEach(bringIntoView);
   });
   return card;
 }

@@ -45,6 +45,7 @@ fn long_ways_lines_and_lists_are_cut() {
         report.tasks.insert(number, task);
     }
     report.races[0].first.task = 9_999;
+    report.races[0].locations = (0..100).map(|at| format!("a[{at}]")).collect();
     let race = report.races[0].clone();
     report.races = (0..1_000)
         .map(|line| {
@@ -56,7 +57,10 @@ fn long_ways_lines_and_lists_are_cut() {
     let part = parsed(&report);
     assert_eq!(part["races"].as_array().unwrap().len(), RACES);
     assert_eq!(part["leftOut"], 1_000 - RACES);
-    let way = &part["races"][0]["ways"][0];
+    let race = &part["races"][0];
+    assert_eq!(race["names"].as_array().unwrap().len(), NAMES);
+    assert_eq!(race["moreNames"], 100 - NAMES);
+    let way = &race["ways"][0];
     assert_eq!(way["top"].as_array().unwrap().len() + way["bottom"].as_array().unwrap().len(), 2 * TASKS);
     assert_eq!(way["leftOut"], 9_998 - 2 * TASKS);
     assert!(part.to_string().len() < 4_000_000);

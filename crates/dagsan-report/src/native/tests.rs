@@ -570,3 +570,12 @@ fn what_tasks_run_on_and_dependencies_are_no_places_of_the_users() {
     assert!(!files.is_library("main.rs") && !files.is_library("/elsewhere/src/lib.rs"));
     fs::remove_dir_all(&directory).unwrap();
 }
+
+#[test]
+fn programs_have_the_names_of_their_crates() {
+    let name = |path: &str| program_name(Path::new(path));
+    assert_eq!(name("target/debug/deps/my_crate-86eacab94832bf93"), "my_crate");
+    assert_eq!(name("target/debug/my_crate-86eacab94832bf93"), "my_crate-86eacab94832bf93");
+    assert_eq!(name("target/debug/deps/some-program"), "some-program");
+    assert_eq!(name("/"), "");
+}

@@ -19,6 +19,7 @@ use anstyle::{AnsiColor, Style};
 
 use crate::clean::masked;
 use crate::model::{Blocked, Diagnostic, End, Report, Verdict};
+use crate::shell::word;
 use crate::source::{Place, Source};
 
 /// So many tasks of a deadlock are shown.
@@ -71,7 +72,7 @@ pub fn render(report: &Report) -> String {
 fn again(report: &Report, schedule: &str) -> String {
     format!(
         "note: in schedule {schedule}; to see it again: dagsan check {} --replay {schedule}",
-        report.name()
+        word(report.name())
     )
 }
 

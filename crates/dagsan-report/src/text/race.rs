@@ -10,6 +10,7 @@ use annotate_snippets::{Element, Level};
 use dagsan_core::AccessKind;
 
 use crate::model::{Detail, Join, OUTPUT, Race, Report, Side, StandIn, Witness, distinct};
+use crate::shell::word;
 use crate::source::Place;
 use crate::text::verdict::{SHOWN_LOCATIONS, count, list};
 use crate::text::{Mark, advice, at, block, stack, title};
@@ -139,7 +140,7 @@ fn show(report: &Report, group: &RaceGroup<'_>) -> String {
     if let Some(schedule) = &race.schedule {
         notes.push(format!(
             "in schedule {schedule}; to see it again: dagsan check {} --replay {schedule}",
-            report.name()
+            word(report.name())
         ));
     }
     let help = advice::next_step(report, race);

@@ -60,6 +60,19 @@ impl AcceptArguments {
     }
 }
 
+impl AcceptArguments {
+    /// The file that is written, if one is.
+    pub fn written(&self) -> Option<&Path> {
+        self.baseline.as_deref().filter(|_| self.update_baseline)
+    }
+
+    /// The files that are read.
+    pub fn read(&self) -> impl Iterator<Item = &Path> {
+        let baseline = self.baseline.as_ref().filter(|_| !self.update_baseline);
+        self.suppressions.iter().chain(&self.of_packages).chain(baseline).map(PathBuf::as_path)
+    }
+}
+
 /// The files of suppressions in a directory and above, up to the root of the project, the nearest one first.
 fn find(start: &Path) -> Vec<PathBuf> {
     let root = Project::around(start).root().to_owned();

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! All that is given must match, and something must be given. Patterns are globs: `*`, `?`, `[ab]`; in the names of files `*` stays in its
-//! directory, `**` does not.
+//! directory, `**` does not. Names and lines are full of brackets (`<[u8]>::sort`, `vec![0; n]`), so a pattern also matches what is the same as itself.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -62,6 +62,13 @@ pub struct Suppressions {
     /// So many of them are missed if they match nothing.
     missed: usize,
 }
+
+/// In names of functions and variables, and in lines, a star stands for anything.
+const NAMES: MatchOptions = MatchOptions {
+    case_sensitive: true,
+    require_literal_separator: false,
+    require_literal_leading_dot: false,
+};
 
 /// In names of files, a star stays in its directory.
 const FILES: MatchOptions = MatchOptions {
@@ -143,7 +150,10 @@ fn suppression(at: &str, entry: Entry, today: Date) -> Result<Suppression> {
     }
     let pattern = |what: &str, text: Option<String>| {
         let compile = |text: String| {
-            Pattern::new(&text).map_err(|error| anyhow!("{what} = {text:?} is no pattern: {}", error.msg))
+            Pattern::new(&text).map_err(|error| {
+                let hint = if text.contains('[') { "; a bracket by itself is `[[]`" } else { "" };
+                anyhow!("{what} = {text:?} is no pattern: {}{hint}", error.msg)
+            })
         };
         text.map(compile).transpose()
     };
@@ -160,28 +170,31 @@ fn suppression(at: &str, entry: Entry, today: Date) -> Result<Suppression> {
 impl Suppression {
     fn matches(&self, report: &Report, race: &Race, project: &Project) -> bool {
         let sides = [&race.first, &race.second];
-        let of_file = |pattern: &Pattern, name: &str| pattern.matches_with(name, FILES);
+        let is = |pattern: &Pattern, name: &str, options| {
+            pattern.as_str() == name || pattern.matches_with(name, options)
+        };
         let function = |pattern: &Pattern| {
             let on_stack =
-                |side: &&Side| side.detail.stack.iter().any(|frame| pattern.matches(&frame.function));
+                |side: &&Side| side.detail.stack.iter().any(|frame| is(pattern, &frame.function, NAMES));
             sides.iter().any(on_stack)
         };
         let in_file = |pattern: &Pattern| {
-            sides.iter().any(|side| of_file(pattern, &file(report, &side.place, project)))
+            sides.iter().any(|side| is(pattern, &file(report, &side.place, project), FILES))
         };
         let variable = |pattern: &Pattern| match &race.object {
             Some(object) => {
                 let name = object.strip_prefix("static `").and_then(|name| name.strip_suffix('`'));
-                name.is_some_and(|name| pattern.matches(name))
+                name.is_some_and(|name| is(pattern, name, NAMES))
             }
             None => race.locations.iter().any(|name| {
                 let array = name.split('[').next().unwrap_or_default();
-                pattern.matches(name) || pattern.as_str() == name || pattern.matches(array)
+                is(pattern, name, NAMES) || is(pattern, array, NAMES)
             }),
         };
         let allocation = |pattern: &Pattern| {
             race.allocated.as_ref().is_some_and(|place| {
-                of_file(pattern, &file(report, place, project)) || pattern.matches(&line_text(report, place))
+                is(pattern, &file(report, place, project), FILES)
+                    || is(pattern, &line_text(report, place), NAMES)
             })
         };
         // What is not given does not matter.
@@ -222,7 +235,9 @@ mod tests {
             error("[[suppress]]\nreason = \"r\"\nfunktion = \"a\"\n")
                 .contains(":3: unknown field `funktion`")
         );
-        assert!(error("[[suppress]]\nreason = \"r\"\nfile = \"[\"\n").contains("file = \"[\" is no pattern"));
+        let bracket = error("[[suppress]]\nreason = \"r\"\nfile = \"[\"\n");
+        assert!(bracket.contains("file = \"[\" is no pattern"), "{bracket}");
+        assert!(bracket.ends_with("; a bracket by itself is `[[]`"), "{bracket}");
         assert!(error("suppress = 1\n").starts_with("dagsan.toml:1: "));
         let expired = error("[[suppress]]\nreason = \"r\"\nfile = \"a\"\nexpires = 2026-04-30\n");
         assert_eq!(

@@ -6,24 +6,26 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use crate::cli::ToldArguments;
 use crate::exit;
 use crate::native::session::Action;
 
-/// What `cargo dagsan --help` says about the commands.
-const COMMANDS: &str = "\
-Commands, with the arguments that cargo takes:
-  run    Run a program, and say for every schedule of its input whether its tasks race
-  test   Run each test in a process of its own, and say the same of each
-  bench  Run the benchmarks, as one program each
-  nextest run  The same as test, by cargo-nextest, if it is installed
-  build  Build only
-  clean  Remove what cargo dagsan has built and found
-  setup  Build the runtime only
-  doctor Say how programs are compiled here, and show a race that is found
+/// The commands, and what they do.
+const COMMANDS: [(&str, &str); 8] = [
+    ("run", "Run a program, and say for every schedule of its input whether its tasks race"),
+    ("test", "Run each test in a process of its own, and say the same of each"),
+    ("bench", "Run the benchmarks, as one program each"),
+    ("nextest", "As test, by cargo-nextest, if it is installed: cargo dagsan nextest run"),
+    ("build", "Build only"),
+    ("clean", "Remove what cargo dagsan has built and found"),
+    ("setup", "Build the runtime only"),
+    ("doctor", "Say how programs are compiled here, and show a race that is found"),
+];
 
+/// What `cargo dagsan --help` says besides.
+const MORE: &str = "\
 Examples:
   cargo dagsan run --release -- input.txt
   cargo dagsan test sort                               the tests whose names have `sort` in them
@@ -33,7 +35,20 @@ Examples:
 
 Text and short reports go to standard error, others to standard output; SARIF comes when all programs have ended.
 Programs are built in the directory `dagsan` of the target directory. Variables: DAGSAN_OPTIONS for the runtime
-inside the program (key=value:…; help=1 lists them; format=json is the same as --format json), DAGSAN_SOURCE for a checkout of DagSan to build the\nruntime from, DAGSAN_CACHE for where the runtime is kept.";
+inside the program (key=value:…; help=1 lists them; format=json is the same as --format json), DAGSAN_SOURCE for
+a checkout of DagSan to build the runtime from, DAGSAN_CACHE for where the runtime is kept.";
+
+/// The commands come first.
+fn before_help() -> String {
+    let lines: String = COMMANDS.iter().map(|(name, what)| format!("  {name:<8}{what}\n")).collect();
+    format!("Commands, with the arguments that cargo takes:\n{lines}\n{MORE}")
+}
+
+/// The command line with its commands, as completions and manual pages have it. What follows a command is cargo's to read.
+pub fn command_line() -> clap::Command {
+    let commands = COMMANDS.map(|(name, what)| clap::Command::new(name).about(what));
+    Own::command().subcommands(commands).after_help(format!("{MORE}\n\n{}", exit::NATIVE_HELP))
+}
 
 /// The options that are ours.
 #[derive(Debug, Parser)]
@@ -43,7 +58,7 @@ inside the program (key=value:…; help=1 lists them; format=json is the same as
     version,
     about = "Build and run Rust programs under DagSan, a determinacy sanitizer for task-parallel programs",
     override_usage = "cargo dagsan [OPTIONS] <COMMAND> [CARGO'S ARGUMENTS]",
-    before_help = COMMANDS,
+    before_help = before_help(),
     help_template = "{about}\n\n{usage-heading} {usage}\n\n{before-help}{all-args}{after-help}\n",
     after_help = exit::NATIVE_HELP,
     allow_external_subcommands = true,
@@ -193,7 +208,6 @@ impl Passed {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
     use dagsan_report::Format;
 
     use super::*;
@@ -210,6 +224,7 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Own::command().debug_assert();
+        command_line().debug_assert();
         let own = Own::try_parse_from("x --format json run -q -- --help".split(' ')).unwrap();
         let Command::Any(rest) = own.command;
         assert_eq!(

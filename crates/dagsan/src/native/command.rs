@@ -23,6 +23,7 @@ use crate::native::runtime::{self, Hooks};
 use crate::native::session::{Action, Runtime, Session, VARIABLE};
 use crate::native::told::{self, Told};
 use crate::native::{RUNNER, collected, doctor, findings, interrupt, sources, status, wrapper};
+use crate::reports;
 
 /// The directory in the target directory.
 const DIRECTORY: &str = "dagsan";
@@ -55,11 +56,15 @@ pub fn run(arguments: &[OsString]) -> Result<u8> {
         return Ok(Code::Clean.number());
     }
     match action {
-        Some(action) => Build::new(own, passed)?.run(action),
+        Some(action) => {
+            let directory = directory(&passed)?;
+            Build::new(own, passed, directory)?.run(action)
+        }
         None if name == "clean" => clean(&passed),
         None => {
             let is_doctor = name == "doctor";
-            let build = Build::new(own, passed)?;
+            let directory = directory_anywhere(&passed)?;
+            let build = Build::new(own, passed, directory)?;
             let (_, pass) = build.runtime(Action::Build)?;
             match is_doctor {
                 true => doctor::run(&pass, &build.directory, &build.color),
@@ -73,7 +78,7 @@ fn clean(passed: &Passed) -> Result<u8> {
     if let Some(other) = &passed.other {
         bail!("cargo dagsan clean removes all that cargo dagsan has built: leave out {other}");
     }
-    let directory = directory(passed)?;
+    let directory = directory_anywhere(passed)?;
     match fs::remove_dir_all(&directory) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
             return Err(error).with_context(|| format!("cannot remove {}", directory.display()));
@@ -93,6 +98,20 @@ fn directory(passed: &Passed) -> Result<PathBuf> {
     Ok(target.join(DIRECTORY))
 }
 
+/// The same for what needs no package: without one it is in the cache, unless cargo's variable names a directory.
+fn directory_anywhere(passed: &Passed) -> Result<PathBuf> {
+    let is_named = passed.target_dir.is_some() || passed.manifest_path.is_some();
+    let has_package = |directory: &Path| directory.join("Cargo.toml").is_file();
+    if is_named || current()?.ancestors().any(has_package) {
+        return directory(passed);
+    }
+    let target = match env::var_os("CARGO_TARGET_DIR") {
+        Some(directory) => PathBuf::from(directory),
+        None => sources::cache()?.join(sources::ELSEWHERE),
+    };
+    Ok(std::path::absolute(target).context("cannot tell the current directory")?.join(DIRECTORY))
+}
+
 /// One call of cargo, to be made.
 struct Build {
     own: Own,
@@ -104,9 +123,8 @@ struct Build {
 }
 
 impl Build {
-    fn new(own: Own, passed: Passed) -> Result<Build> {
+    fn new(own: Own, passed: Passed, directory: PathBuf) -> Result<Build> {
         let llvm = check_host(passed.target.as_deref())?;
-        let directory = directory(&passed)?;
         let config = Config::read();
         config.check_linker()?;
         let color = passed.color.clone().or_else(|| env::var("CARGO_TERM_COLOR").ok());
@@ -128,28 +146,29 @@ impl Build {
             self.own.told.graph.file.is_none() || action == Action::Run,
             "--graph draws one program: use it with `run`, or with `dagsan report`, for the findings of a test"
         );
-        self.own.told.check_files()?;
+        // It takes options of cargo's behind its own command only.
+        let (own, arguments) = match (action, self.passed.arguments.split_first()) {
+            (Action::Nextest, Some((run, rest))) if run == "run" || run == "r" => (Some(run), rest),
+            (Action::Nextest, _) => {
+                bail!("say `cargo dagsan nextest run`: other commands of cargo-nextest run no tests")
+            }
+            _ => (None, &self.passed.arguments[..]),
+        };
         // What is wrong with it is said before anything is built.
         let accept = self.accept_arguments()?;
+        self.own.told.check_files(&accept, [])?;
         let accepting = Accepting::load(&accept, Project::around(&current()?))?;
         let session = self.session(action, accept)?;
         forget_other_flags(&self.directory, &session.runtime)?;
         findings::prepare(&session)?;
         let mut command = cargo();
-        let mut arguments = &self.passed.arguments[..];
-        if action == Action::Nextest {
-            // It takes options of cargo's behind its own command only.
-            let Some((run, rest)) = arguments.split_first().filter(|(run, _)| *run == "run" || *run == "r")
-            else {
-                bail!("say `cargo dagsan nextest run`: other commands of cargo-nextest run no tests");
-            };
-            command.arg(action.name()).arg(run);
-            arguments = rest;
+        if let Some(own) = own {
+            command.arg(action.name()).arg(own);
         }
         for setting in self.settings(action, session.runtime.pass.is_some())? {
             command.arg("--config").arg(setting);
         }
-        if action != Action::Nextest {
+        if own.is_none() {
             command.arg(action.name());
         }
         command.args(["--target", TARGET, "--target-dir"]).arg(&self.directory);
@@ -167,10 +186,11 @@ impl Build {
         told::settle(&session);
         let told = told::all(&session)?;
         let files = collected::files(&self.own.told.reports)?;
-        collected::write(&session, &files, &told)?;
+        let mut done = vec![collected::write(&session, &files, &told)];
         if action != Action::Build {
-            collected::accept(&accepting, &told, &self.color)?;
+            done.push(collected::accept(&accepting, &told, &self.color));
         }
+        reports::all(done.into_iter().filter_map(Result::err).collect())?;
         // After a failed test cargo ends with a code of its own.
         let raced = told.contains(&Told::Code(Code::Race.number()));
         Ok(match raced {

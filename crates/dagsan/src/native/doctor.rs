@@ -12,10 +12,10 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result};
 
 use crate::exit::Code;
-use crate::native::config;
 use crate::native::outcome::program_code;
 use crate::native::pass::Pass;
 use crate::native::status;
+use crate::native::{cc, config};
 
 const MANIFEST: &str = "[package]\nname = \"three-bytes\"\nedition = \"2024\"\n\n[workspace]\n";
 
@@ -102,10 +102,7 @@ pub fn run(pass: &Pass, directory: &Path, color: &str) -> Result<u8> {
     fs::write(package.join("Cargo.toml"), MANIFEST).with_context(cannot)?;
     fs::write(package.join("src").join("main.rs"), PROGRAM).with_context(cannot)?;
     say("Directory", &format!("{} can be written", directory.display()));
-    match first_line("clang", "--version").or_else(|| first_line("clang-19", "--version")) {
-        Some(clang) => say("Clang", &format!("{clang}; only programs with parts in C need it")),
-        None => say("Clang", "there is none; only programs with parts in C need it"),
-    }
+    say("Clang", &format!("{}; only programs in C and C++ need it, for `dagsan cc`", cc::describe()));
 
     say("Example", "one task reads a value of three bytes, another writes it");
     let example = |arguments: &[&str]| -> Result<Command> {

@@ -18,6 +18,7 @@ use std::time::Instant;
 
 use anstyle::{AnsiColor, Style};
 use anyhow::{Context, Result, anyhow};
+use dagsan_report::native::program_name;
 use dagsan_report::{Format, Verdict, text};
 
 use crate::accept::{Accepting, Met};
@@ -202,7 +203,8 @@ impl Harness<'_> {
         let first = First { session, executable, status, file: &file, took: started.elapsed() };
         let mut outcome = first.outcome(|command| _ = command.args(&arguments))?;
         for report in outcome.report.iter_mut().chain(&mut outcome.another_way) {
-            report.rename(name);
+            // Tests of several crates may have one name.
+            report.rename(&format!("{}::{name}", program_name(Path::new(self.executable))));
         }
         let stdout = String::from_utf8_lossy(&output.stdout);
         let met = outcome.accept(&self.accepting);

@@ -43,6 +43,7 @@ mod status;
 mod told;
 mod wrapper;
 
+pub use arguments::command_line;
 pub use outcome::shown;
 pub use program::run;
 pub use replay::{explain, report};
@@ -51,17 +52,11 @@ pub use runner::put;
 use std::ffi::OsString;
 
 use anyhow::Result;
-use clap::CommandFactory;
 
 use session::Session;
 
 /// The first argument of the part that runs programs.
 const RUNNER: &str = "--dagsan-runner";
-
-/// The command line of `cargo dagsan`.
-pub fn command_line() -> clap::Command {
-    arguments::Own::command()
-}
 
 /// What `cargo-dagsan` does with these arguments; the result is its exit code.
 pub fn cargo_dagsan(arguments: Vec<OsString>) -> Result<u8> {

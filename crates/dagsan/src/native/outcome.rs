@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use dagsan_findings::{Error, Findings};
 use dagsan_report::native::{self, Files};
 use dagsan_report::symbols::Symbols;
-use dagsan_report::{Report, Verdict, text};
+use dagsan_report::{Report, Verdict, text, word};
 
 use crate::accept::{Accepting, Met};
 use crate::exit::{self, Code};
@@ -42,7 +42,7 @@ impl Outcome {
         };
         let mut report = describe(&found)?;
         if report.verdict() == Verdict::Race {
-            let file = shown(file);
+            let file = typed(file);
             report.notes.push(format!("to see this again: dagsan report {file}"));
             let nearby = found.races.iter().any(|race| race.first.nearby || race.second.nearby);
             if only && (nearby || found.stacks.iter().any(|stack| !stack.complete)) {
@@ -119,10 +119,15 @@ pub fn describe(found: &Findings) -> Result<Report> {
     Ok(report)
 }
 
-/// A path as it is best typed.
+/// A path as it is best read.
 pub fn shown(path: &Path) -> String {
     let current = env::current_dir().unwrap_or_default();
     path.strip_prefix(&current).unwrap_or(path).display().to_string()
+}
+
+/// A path as a shell takes it for one word.
+pub fn typed(path: &Path) -> String {
+    word(&shown(path)).into_owned()
 }
 
 fn without_findings(status: ExitStatus) -> Outcome {

@@ -9,7 +9,8 @@ use dagsan_report::Project;
 use crate::accept::Accepting;
 use crate::cli::{GraphFile, RunArguments};
 use crate::native::session::{Action, Runtime, Session};
-use crate::native::{cc, collected, findings, interrupt, runner, told};
+use crate::native::{cc, collected, findings, interrupt, runner, sources, told};
+use crate::reports;
 
 /// Runs it, and says how to end.
 pub fn run(arguments: &RunArguments) -> Result<u8> {
@@ -18,17 +19,19 @@ pub fn run(arguments: &RunArguments) -> Result<u8> {
     if path.components().count() > 1 && !path.exists() {
         bail!("{} is not there: build it with `dagsan cc` first", path.display());
     }
-    if path.components().count() == 1 && path.is_file() && !is_in_search_path(path) {
-        bail!("{0} is not in PATH: did you mean ./{0}?", path.display());
+    if path.components().count() == 1 && !is_in_search_path(path) {
+        match path.is_file() {
+            true => bail!("{0} is not in PATH: did you mean ./{0}?", path.display()),
+            false => bail!("{} is neither here nor in PATH: build it with `dagsan cc` first", path.display()),
+        }
     }
     if path.is_dir() {
         bail!("{} is a directory: name a program that `dagsan cc` has linked", path.display());
     }
     let asked = &arguments.told;
-    asked.check_files()?;
     let options = findings::Options::from_environment();
     let cache = cc::cache()?;
-    let directory = cache.join("findings");
+    let directory = cache.join(sources::FOUND);
     let color = match arguments.color {
         clap::ColorChoice::Auto => options.color.clone().unwrap_or_else(|| "auto".to_owned()),
         clap::ColorChoice::Always => "always".to_owned(),
@@ -36,6 +39,7 @@ pub fn run(arguments: &RunArguments) -> Result<u8> {
     };
     let current = env::current_dir().context("cannot tell the current directory")?;
     let accept = asked.accept.absolute(&current, &[])?;
+    asked.check_files(&accept, [path])?;
     let accepting = Accepting::load(&accept, Project::around(&current))?;
     let (format, collected) = collected::formats(&asked.reports, &options);
     let nothing =
@@ -63,8 +67,9 @@ pub fn run(arguments: &RunArguments) -> Result<u8> {
     interrupt::listen()?;
     let code = runner::run_whole(&session, program, rest)?;
     let told = told::all(&session)?;
-    collected::write(&session, &collected::files(&asked.reports)?, &told)?;
-    collected::accept(&accepting, &told, &session.color)?;
+    let written = collected::write(&session, &collected::files(&asked.reports)?, &told);
+    let accepted = collected::accept(&accepting, &told, &session.color);
+    reports::all([written, accepted].into_iter().filter_map(Result::err).collect())?;
     Ok(code)
 }
 

@@ -4,9 +4,10 @@
 //! arguments, and lets the runtime keep whole call stacks, which would be too slow for the first run. A program may do
 //! something else the second time; then the report says what has changed.
 
-use std::fs;
-use std::path::Path;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::{fs, io};
 
 use anyhow::{Context, Result, bail};
 use dagsan_findings::{FINDINGS_FILE, Findings};
@@ -16,9 +17,9 @@ use crate::accept::Accepting;
 use crate::cli::{ExplainArguments, FindingsArguments};
 use crate::exit;
 use crate::native::findings::{self, OPTIONS};
-use crate::native::outcome::{describe, program_code, shown};
+use crate::native::outcome::{describe, program_code, shown, typed};
 use crate::native::{runner, second, status};
-use crate::reports::ReportFiles;
+use crate::reports::{self, ReportFiles};
 
 /// Shows a file of findings.
 pub fn report(arguments: &FindingsArguments) -> Result<u8> {
@@ -31,8 +32,8 @@ pub fn report(arguments: &FindingsArguments) -> Result<u8> {
 
 /// The findings that are to be shown; nothing is written over them.
 fn read(arguments: &FindingsArguments) -> Result<Findings> {
-    let graph = arguments.graph.file.as_ref().map(|file| file.path.as_path());
-    arguments.reports.check_files(graph.into_iter().chain([arguments.file.as_path()]))?;
+    let accept = arguments.accept.absolute(&current()?, &[])?;
+    arguments.reports.check_files(&accept, arguments.graph.path(), [arguments.file.as_path()])?;
     Findings::read(&arguments.file).context(
         "there are no findings to show: `cargo dagsan` and `dagsan run` name the file when there is a race",
     )
@@ -51,6 +52,8 @@ pub fn explain(arguments: &ExplainArguments) -> Result<u8> {
         .current_dir(&process.directory)
         .env(FINDINGS_FILE, &file)
         .env(OPTIONS, second::options())
+        // Standard output is for the report, which may be a document.
+        .stdout(io::stderr().as_fd().try_clone_to_owned().context("cannot use standard error")?)
         .status()
         .with_context(|| {
             format!("cannot run {} again in {}", process.executable.display(), process.directory.display())
@@ -58,7 +61,7 @@ pub fn explain(arguments: &ExplainArguments) -> Result<u8> {
     if !file.exists() {
         bail!(
             "the second run left no findings ({ended}); `dagsan report {}` shows the first",
-            shown(&arguments.file)
+            typed(&arguments.file)
         );
     }
     let again = Findings::read(&file)?;
@@ -75,15 +78,20 @@ pub fn explain(arguments: &ExplainArguments) -> Result<u8> {
     Ok(exit::of_native(&report, code))
 }
 
+fn current() -> Result<PathBuf> {
+    std::env::current_dir().context("cannot tell the current directory")
+}
+
+/// Shows and writes all that was asked for. What cannot be written does not keep the rest from it.
 fn show(arguments: &FindingsArguments, report: &mut Report) -> Result<()> {
-    let current = std::env::current_dir().context("cannot tell the current directory")?;
+    let current = current()?;
     let project = Project::around(&current);
     let accepting = Accepting::load(&arguments.accept.absolute(&current, &[])?, project.clone())?;
     let met = accepting.apply(report);
     let drawn = arguments.graph.file.as_ref().map_or(Ok(()), |file| file.write_around(report));
     let mut files = ReportFiles::new(project.clone(), &arguments.reports.files);
     files.add(report)?;
-    files.write()?;
+    let written = files.write();
     let format = arguments.reports.format.unwrap_or(Format::Text);
     let part = format.part(report, &project)?;
     let text = if format.is_document() { format.whole(&[part]) } else { part };
@@ -96,7 +104,7 @@ fn show(arguments: &FindingsArguments, report: &mut Report) -> Result<()> {
     for warning in accepting.finish(&met)? {
         status::warning(color, &warning);
     }
-    drawn
+    reports::all([drawn, written].into_iter().filter_map(Result::err).collect())
 }
 
 /// Was the executable built again after it had left the findings?

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use dagsan_findings::{FINDINGS_FILE, output};
+use dagsan_report::native::program_name;
 use dagsan_report::{End, Format, Project, Report, Source};
 
 use crate::accept::Accepting;
@@ -67,7 +68,7 @@ pub fn run_whole(session: &Session, executable: &OsStr, arguments: &[OsString]) 
         (Some(file), Ok(report)) => file.write_around(report),
         _ => Ok(()),
     };
-    collect(session, &outcome, &name(executable))?;
+    collect(session, &outcome, &program_name(Path::new(executable)))?;
     show(session, &outcome)?;
     // The verdict stands without its picture.
     drawn.map(|()| outcome.code)
@@ -100,11 +101,6 @@ pub fn command(session: &Session, executable: &OsStr, findings: &Path) -> Comman
     }
     command.env(FINDINGS_FILE, findings);
     command
-}
-
-/// The name of a program.
-pub fn name(executable: &OsStr) -> String {
-    Path::new(executable).file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// The project that the program was started in.

@@ -20,7 +20,7 @@ use dagsan_findings::{Findings, Memory};
 use dagsan_report::{Report, Verdict};
 
 use crate::native::findings::{self, OPTIONS};
-use crate::native::outcome::{Outcome, describe, shown};
+use crate::native::outcome::{Outcome, describe, typed};
 use crate::native::session::{Action, Session};
 use crate::native::{interrupt, progress, runner, status};
 
@@ -55,7 +55,7 @@ impl First<'_> {
         let mut line = None;
         if self.took > LONG && !self.session.quiet {
             let again = "the program has races, and runs a second time for exact places";
-            let file = shown(self.file);
+            let file = typed(self.file);
             status::note(
                 &self.session.color,
                 &format!("{again}; `dagsan report {file}` shows the first run"),
@@ -86,7 +86,7 @@ impl First<'_> {
                 };
                 report.notes.push(differences);
                 let mut second = describe(&second)?;
-                second.notes.push(format!("to see the second run again: dagsan report {}", shown(&again)));
+                second.notes.push(format!("to see the second run again: dagsan report {}", typed(&again)));
                 outcome.another_way = Some(second);
             }
             Ended::Never => {

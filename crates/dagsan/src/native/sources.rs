@@ -66,7 +66,7 @@ pub fn find() -> Result<Sources> {
 pub fn clean() -> Result<()> {
     // Without a place for it, nothing was kept.
     let Ok(cache) = cache() else { return Ok(()) };
-    for name in [SOURCES, BUILDS] {
+    for name in [SOURCES, BUILDS, COMPILERS, ELSEWHERE, FOUND] {
         let directory = cache.join(name);
         match fs::remove_dir_all(&directory) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -80,6 +80,12 @@ pub fn clean() -> Result<()> {
 
 const SOURCES: &str = "sources";
 const BUILDS: &str = "runtime";
+/// What programs in C are linked with.
+pub const COMPILERS: &str = "cc";
+/// What is built where there is no package.
+pub const ELSEWHERE: &str = "elsewhere";
+/// What programs in C were found to do.
+pub const FOUND: &str = "findings";
 
 /// Where sources and builds of this version are kept.
 fn kept() -> Result<(PathBuf, PathBuf)> {

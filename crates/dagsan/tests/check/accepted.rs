@@ -72,6 +72,19 @@ fn an_entry_of_another_file_matches_nothing_here() {
 }
 
 #[test]
+fn names_and_lines_with_brackets_match_as_they_are() {
+    let program = "proc main() {\n    let a = new [2];\n    finish { async { a[1] = 1; } a[1] = 2; }\n}\n";
+    let entry = "[[suppress]]\nreason = \"r\"\n";
+    let directory = Directory::new("brackets", &[(".git/HEAD", ""), ("[slug].task", program)]);
+    for key in ["file = \"[slug].task\"", "allocation = \"let a = new [2];\"", "variable = \"a[1]\""] {
+        fs::write(directory.0.join("dagsan.toml"), format!("{entry}{key}\n")).unwrap();
+        assert_eq!(directory.run("check [slug].task").status.code(), Some(0), "{key}");
+    }
+    fs::write(directory.0.join("dagsan.toml"), format!("{entry}file = \"[slug].tas\"\n")).unwrap();
+    assert_eq!(directory.run("check [slug].task").status.code(), Some(66));
+}
+
+#[test]
 fn what_is_wrong_with_a_file_fails() {
     let directory = repository("expired", &format!("{SUPPRESSED}expires = 2001-02-03\n"));
     directory.check("check free.task", expect![[r#"

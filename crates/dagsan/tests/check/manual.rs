@@ -29,6 +29,10 @@ fn shells_can_complete_both_commands() {
         }
     }
     assert!(printed(&directory, "completions bash").contains("sarif"), "values are completed too");
+    for shell in ["bash", "fish", "zsh"] {
+        let text = printed(&directory, &format!("completions {shell} cargo-dagsan"));
+        assert!(text.contains("nextest") && text.contains("doctor"), "{shell}: {text}");
+    }
     assert_eq!(directory.run("completions csh").status.code(), Some(2));
 }
 
@@ -58,6 +62,10 @@ fn every_command_has_a_page() {
     assert_eq!(pages, expected);
     let page = fs::read_to_string(directory.0.join("pages/man1/dagsan-check.1")).unwrap();
     assert!(page.starts_with(".ie") || page.contains(".TH dagsan-check 1"), "{page}");
+    let page = fs::read_to_string(directory.0.join("pages/man1/cargo-dagsan.1")).unwrap();
+    for part in ["nextest", "doctor", "cargo dagsan test sort", "66  a race", "DAGSAN_CACHE"] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
     fs::write(directory.0.join("file"), "").unwrap();
     assert_eq!(directory.run("man file").status.code(), Some(2), "a file is no directory");
 }

@@ -147,18 +147,50 @@ fn bad_arguments_say_what_to_do() {
         expect![[r#"
         exit code 2
         --- standard error
-        error: a/free.task is to be written twice: give each report a file of its own
+        error: a/free.task is read, and would be written over: give each report a file of its own
     "#]],
     );
     directory.check(
         "check a/free.task --report sarif=no/such/out.sarif",
         expect![[r#"
         exit code 2
+        --- standard error
+        error: cannot write no/such/out.sarif: there is no directory no/such
+    "#]],
+    );
+    // The verdict stands, and so do the others.
+    directory.check(
+        "check a/free.task --report sarif=/dev/full --report short=out.txt",
+        expect![[r#"
+        exit code 2
         --- standard output
         1
         race-free: 2 tasks, 1 strand, every schedule of this input
         --- standard error
-        error: cannot write no/such/out.sarif: No such file or directory (os error 2)
+        error: cannot write /dev/full: No space left on device (os error 28)
     "#]],
     );
+    assert!(directory.0.join("out.txt").exists());
+}
+
+#[test]
+fn baselines_and_suppressions_are_not_written_over() {
+    let race =
+        [("race.task", MISSING_GET), ("dagsan.toml", ""), ("known.json", "{\"version\":1,\"races\":{}}")];
+    let directory = Directory::new("not-over", &race);
+    let error = |line: &str| {
+        let output = directory.run(line);
+        assert_eq!(output.status.code(), Some(2), "{line}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let over = "is read, and would be written over: give each report a file of its own\n";
+    assert!(error("check race.task --baseline known.json --report json=./known.json").ends_with(over));
+    assert!(error("check race.task --report json=dagsan.toml").ends_with(over));
+    let twice = error("check race.task --baseline new.json --update-baseline --report json=new.json");
+    assert!(
+        twice.ends_with("/new.json is to be written twice: give each report a file of its own\n"),
+        "{twice}"
+    );
+    let nowhere = error("check race.task --baseline no/new.json --update-baseline");
+    assert!(nowhere.contains("no/new.json: there is no directory "), "{nowhere}");
 }

@@ -41,6 +41,9 @@ fn what_cannot_be_done_is_refused_with_the_next_step() {
     assert!(error(&["run", "--target", "wasm32-wasip1"]).contains("leave it out to check on x86_64"));
     assert!(error(&["build"]).contains("set DAGSAN_SOURCE to a checkout of DagSan"));
     assert!(error(&["test", "--doc"]).contains("doctests cannot be checked"));
+    // Without sources to build from, so before anything is built.
+    assert!(error(&["nextest"]).contains("say `cargo dagsan nextest run`"));
+    assert!(error(&["nextest", "list"]).contains("say `cargo dagsan nextest run`"));
     assert!(error(&["clean", "-p", "x"]).contains("leave out -p"));
     fs::remove_file(package.file("Cargo.toml")).unwrap();
     assert!(error(&["run"]).contains("could not find `Cargo.toml`"), "in cargo's words");
@@ -51,16 +54,25 @@ fn clean_removes_what_is_ours_and_nothing_else() {
     let package = package("clean", EMPTY);
     let target = package.file("target");
     let cache = package.file("cache");
-    for directory in
-        [target.join("dagsan/findings"), target.join("debug"), cache.join("sources/1"), cache.join("other")]
-    {
+    let ours = ["sources/1", "runtime/1", "cc/1", "elsewhere/1", "findings"].map(|name| cache.join(name));
+    let others = [target.join("debug"), cache.join("other")];
+    for directory in ours.iter().chain(&others).chain([&target.join("dagsan/findings")]) {
         fs::create_dir_all(directory).unwrap();
     }
     for _ in 0..2 {
         assert_eq!(cargo_dagsan(&package, &["clean"]).code, 0);
-        assert!(!target.join("dagsan").exists() && target.join("debug").exists());
-        assert!(!cache.join("sources").exists() && cache.join("other").exists());
+        assert!(!target.join("dagsan").exists());
+        assert!(!ours.iter().any(|directory| directory.exists()), "{ours:?}");
+        assert!(others.iter().all(|directory| directory.exists()), "{others:?}");
     }
+}
+
+#[test]
+fn clean_needs_no_package() {
+    let directory = Directory::new("clean-elsewhere");
+    fs::create_dir_all(directory.file("cache/cc/1")).unwrap();
+    assert_eq!(cargo_dagsan(&directory, &["clean"]).code, 0);
+    assert!(!directory.file("cache/cc").exists());
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use dagsan_findings::FINDINGS_FILE;
 
-use crate::support::{Directory, POINTS, Ran, dagsan, limited, run};
+use crate::support::{Directory, EXAMPLES, POINTS, Ran, dagsan, limited, run};
 
 /// Runs a behaviour that races, with a variable, and keeps its findings.
 fn findings(directory: &Directory, name: &str, variable: &str) -> PathBuf {
@@ -32,6 +32,18 @@ fn both_call_stacks_are_whole() {
     assert!(!ran.stdout.contains("went another way"), "{}", ran.stdout);
     // Options for the runtime are passed on.
     assert!(explain(&file, "speed=9").stderr.contains("no option `speed`"));
+}
+
+#[test]
+fn a_document_is_all_that_is_on_standard_output() {
+    let directory = Directory::new("document");
+    let file = directory.file("findings.json");
+    let first = run(limited(EXAMPLES.join("shared_histogram")).env(FINDINGS_FILE, &file));
+    assert!(first.code == 66 && !first.stdout.is_empty(), "{first:?}");
+    let ran = run(dagsan(&["explain", "--format", "sarif"]).arg(&file));
+    let document: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(document["version"], "2.1.0");
+    assert!(ran.stderr.contains(&first.stdout), "{}", ran.stderr);
 }
 
 #[test]

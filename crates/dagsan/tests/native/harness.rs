@@ -67,9 +67,10 @@ fn json_goes_to_standard_output_and_the_rest_elsewhere() {
         .map(|report| report.unwrap_or_else(|error| panic!("{error} in\n{}", ran.stdout)))
         .map(|report| (report["file"].to_string(), report["verdict"].to_string()))
         .collect();
-    let expected =
-        [(r#""tests::clean""#, r#""race-free""#), (r#""tests::clean_without_tasks""#, r#""not-checked""#)];
-    assert_eq!(verdicts, expected.map(|(file, verdict)| (file.to_owned(), verdict.to_owned())));
+    let expected = [("clean", "race-free"), ("clean_without_tasks", "not-checked")];
+    let expected = expected
+        .map(|(test, verdict)| (format!("\"dagsan_native_tests::tests::{test}\""), format!("\"{verdict}\"")));
+    assert_eq!(verdicts, expected);
     assert!(ran.stderr.contains("test tests::clean ... ok"), "{}", ran.stderr);
 }
 

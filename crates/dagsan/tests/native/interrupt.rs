@@ -17,6 +17,9 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const RACY: &str = "static mut N: u64 = 0;\nfn race() {\n    let add = || std::thread::spawn(|| unsafe { N += 1 });\n    let (one, two) = (add(), add());\n    one.join().unwrap();\n    two.join().unwrap();\n}\n";
 const ENDLESS: &str = "fn endless() -> ! {\n    loop {\n        std::thread::sleep(std::time::Duration::from_millis(20));\n    }\n}\n";
 
+/// Not before this file is gone is Ctrl-C pressed.
+const AWAITED: &str = "awaited";
+
 /// Presses Ctrl-C when a line with `sign` is printed; the exit code, and all that is printed.
 fn interrupted(package: &Directory, arguments: &[&str], sign: &str) -> (Option<i32>, String, String) {
     let _runtime = &*POINTS;
@@ -53,6 +56,10 @@ fn interrupted(package: &Directory, arguments: &[&str], sign: &str) -> (Option<i
             errors.join().unwrap()
         );
     }
+    // What is captured shows no sign: whoever has begun removes the file.
+    while package.file(AWAITED).exists() {
+        thread::sleep(Duration::from_millis(20));
+    }
     let sent = Command::new("sh").args(["-c", &format!("kill -INT -{}", child.id())]).status().unwrap();
     assert!(sent.success());
     let start = Instant::now();
@@ -87,8 +94,12 @@ fn a_program_is_reported_until_then() {
 
 #[test]
 fn tests_that_have_ended_are_told() {
-    let tests = "#[test] fn a_races() { race() }\n#[test] fn b_runs_for_ever() { endless() }\n#[test] fn c_comes_later() {}\n";
+    let tests = format!(
+        "#[test] fn a_races() {{ race() }}\n#[test] fn b_runs_for_ever() {{ std::fs::remove_file({AWAITED:?}).unwrap(); endless() }}\n\
+         #[test] fn c_comes_later() {{}}\n"
+    );
     let package = package("interrupted-tests", &format!("{RACY}{ENDLESS}{tests}fn main() {{}}\n"));
+    fs::write(package.file(AWAITED), "").unwrap();
     let (code, printed, errors) = interrupted(&package, &["test", "--jobs", "1"], "test a_races ... RACE");
     assert_eq!(code, Some(66), "{printed}{errors}");
     assert!(printed.contains("interrupted: 1 test was not run\n"), "{printed}{errors}");

@@ -36,11 +36,21 @@ fn the_doctor_shows_a_race_of_three_bytes() {
         "Linker cc",
         "Memory there is room",
         "Directory ",
-        "Clang ",
+        "Clang clang-19: ",
         "Twin one task waits",
     ] {
         assert!(ran.stderr.contains(line), "no `{line}` in\n{}", ran.stderr);
     }
+    assert!(ran.stderr.ends_with("its twin is free of races: DagSan works here\n"), "{}", ran.stderr);
+}
+
+#[test]
+fn the_doctor_needs_no_package_and_says_what_to_do_about_clang() {
+    let directory = Directory::new("doctor-elsewhere");
+    let ran = run(cargo_dagsan(&directory.0, &["doctor"]).env("DAGSAN_CC", "no-such-clang"));
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let said = "Clang no-such-clang is not there: install it (apt-get install clang-19), or name another clang by DAGSAN_CC; only";
+    assert!(ran.stderr.contains(said), "{}", ran.stderr);
     assert!(ran.stderr.ends_with("its twin is free of races: DagSan works here\n"), "{}", ran.stderr);
 }
 

@@ -40,7 +40,7 @@ fn the_tests_of_a_package_give_one_document() {
     assert_report(&json);
     let reports = json.as_array().unwrap();
     assert_eq!((reports.len(), sarif["runs"].as_array().unwrap().len()), (6, 6));
-    let at = reports.iter().position(|report| report["file"] == "tests::racy").unwrap();
+    let at = reports.iter().position(|report| report["file"] == "dagsan_native_tests::tests::racy").unwrap();
     let result = &sarif["runs"][at]["results"][0];
     let uri = &result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"];
     assert_eq!(uri, "tests/native/src/lib.rs");

@@ -146,6 +146,21 @@ fn a_reader_opens_clicks_and_searches() {
 }
 
 #[test]
+fn what_is_marked_is_in_view() {
+    let directory = Directory::new("marks");
+    let far =
+        RACE.replace("async { total[1] = 1; }", &format!("async {{ {}total[1] = 1; }}", " ".repeat(150)));
+    fs::write(directory.0.join("race.task"), far).unwrap();
+    let script = r#"
+        setTimeout(() => all("mark").forEach((mark) => {
+            const [box, lines] = [mark, mark.closest("pre")].map((one) => one.getBoundingClientRect());
+            check("a mark is in view", box.left >= lines.left && box.right <= lines.right);
+        }), 10);
+    "#;
+    directory.open(&["race.task"], &[], script);
+}
+
+#[test]
 fn hostile_names_and_sources_do_nothing() {
     let directory = Directory::new("hostile");
     let name = "\"'><img src=x onerror=pwned()>\u{202e}\u{1b}[31m${pwned()}`.task";
@@ -171,6 +186,12 @@ fn ten_thousand_tasks_and_hundreds_of_programs_stay_usable() {
     let script = r#"
         const svg = document.querySelector("svg");
         check("the neighbourhood of the race, not everything", svg.querySelectorAll("g").length < 40 && document.body.textContent.includes("more tasks"));
+        const frame = svg.getBoundingClientRect();
+        const legible = (one) => { const box = one.getBoundingClientRect(); return box.height > 10 && box.top >= frame.top && box.bottom <= frame.bottom; };
+        check("the accesses can be read", [...svg.querySelectorAll("g.access text")].every(legible));
+        press("0", svg);
+        const first = svg.querySelector("g.task").getBoundingClientRect();
+        check("all of it is there", first.top >= frame.top && first.bottom <= frame.bottom);
     "#;
     let page = directory.open(&["deep.task"], &[], script);
     assert!(page.contains("10001") && page.len() < 100_000, "{} bytes", page.len());

@@ -1,4 +1,5 @@
-//! What programs are linked with, and the pass that goes into clang: built once for a state of DagSan's sources, and kept in the user's cache.
+//! What programs are linked with, and the pass that goes into clang: built once for a state of DagSan's sources, and kept in the user's cache. Each version, and each
+//! checkout, has a directory of its own there: one is not built anew under what another one links.
 
 use std::env;
 use std::ffi::OsStr;
@@ -11,11 +12,8 @@ use std::time::UNIX_EPOCH;
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::native::cc::{Language, missing};
-use crate::native::sources::{self, Sources, cache};
+use crate::native::sources::{self, Sources};
 use crate::native::{pass, runtime, status};
-
-/// The directory in the cache.
-const DIRECTORY: &str = "cc";
 
 /// What was built.
 pub struct Library {
@@ -35,7 +33,7 @@ const CRATES: [&str; 5] = ["dagsan-omp", "dagsan-rt", "dagsan-core", "dagsan-fin
 pub fn prepare(compiler: &OsStr, language: Language) -> Result<Library> {
     let sources = sources::find()?;
     let include = sources.root.join("crates").join("dagsan-omp").join("include");
-    let directory = cache()?.join(DIRECTORY);
+    let directory = directory(&sources.root)?;
     let state = state_of(&sources.root)?;
     let pass = pass_for(&sources, &directory, state, compiler, language)?;
     let name = if pass.is_some() { "runtime" } else { "runtime-without-pass" };
@@ -56,6 +54,13 @@ pub fn prepare(compiler: &OsStr, language: Language) -> Result<Library> {
         mark_built(&own, state)?;
     }
     Ok(Library { archive, strings, include, pass })
+}
+
+/// Where what is built of these sources is kept. Those of an installed command are in a directory that has its version in its name.
+fn directory(root: &Path) -> Result<PathBuf> {
+    let mut digest = DefaultHasher::new();
+    root.hash(&mut digest);
+    Ok(sources::cache()?.join(sources::COMPILERS).join(format!("{:016x}", digest.finish())))
 }
 
 /// Compiles a file of the runtime that is in C. It has no hooks, and is as good for C as for C++.
@@ -190,4 +195,16 @@ fn attempt(directory: &Path, compiler: &OsStr, language: Language, library: &Pat
 fn is_clang(compiler: &OsStr) -> bool {
     let version = Command::new(compiler).arg("--version").output();
     version.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains("clang"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_version_and_each_checkout_has_its_own() {
+        let of = |root: &str| directory(Path::new(root)).unwrap();
+        assert_ne!(of("/one"), of("/two"));
+        assert_eq!(of("/one"), of("/one"));
+    }
 }

@@ -150,6 +150,19 @@ fn start(mut command: Command, language: Language) -> Result<u8> {
     Err(error).with_context(|| format!("cannot start {}", command.get_program().display()))
 }
 
+/// What the compiler of C says of itself, and how it is named; or what to do, if it is not there.
+pub fn describe() -> String {
+    let compiler = Language::C.compiler();
+    let output = Command::new(&compiler).arg("--version").output();
+    match output.ok().filter(|output| output.status.success()) {
+        Some(output) => {
+            let version = String::from_utf8_lossy(&output.stdout);
+            format!("{}: {}", compiler.display(), version.lines().next().unwrap_or_default())
+        }
+        None => missing(Path::new(&compiler), Language::C),
+    }
+}
+
 /// What to do if the compiler is not there.
 fn missing(compiler: &Path, language: Language) -> String {
     let (name, variable) = (compiler.display(), language.variable());

@@ -59,6 +59,10 @@ enum Work {
     Tidy,
 }
 
+/// Random joins, whose halves run beside each other.
+const JOINS: &[&str] =
+    &["xtask", "fuzz-native", "--joins", "--programs", "2000", "--options", "workers=4:delays=1"];
+
 const LOOM_ENV: &[(&str, &str)] = &[("RUSTFLAGS", "--cfg loom")];
 // A directory of its own: other flags would throw away what the other steps have built.
 const LOOM_ARGS: &[&str] = &[
@@ -96,6 +100,7 @@ fn steps(args: Args) -> Vec<Step> {
         work: Work::Cargo { env: LOOM_ENV, args: LOOM_ARGS },
     });
     steps.push(cargo("native programs", &["xtask", "fuzz-native", "--programs", "4000"]));
+    steps.push(cargo("workers", JOINS));
     steps.push(cargo("thread programs", &["xtask", "fuzz-native", "--threads", "--programs", "1000"]));
     steps.push(cargo("compiled programs", &["xtask", "fuzz-native", "--compiled", "--programs", "60"]));
     steps.push(Step {
@@ -253,6 +258,7 @@ mod tests {
             "RUSTFLAGS=\"--cfg loom\" \
              cargo test -p dagsan-core -p dagsan-task --release --lib --target-dir target/loom loom",
             "cargo xtask fuzz-native --programs 4000",
+            "cargo xtask fuzz-native --joins --programs 2000 --options workers=4:delays=1",
             "cargo xtask fuzz-native --threads --programs 1000",
             "cargo xtask fuzz-native --compiled --programs 60",
             "cargo xtask fuzz-openmp --programs 100",
@@ -263,7 +269,7 @@ mod tests {
             "cargo deny check advisories",
         ];
         assert_eq!(commands(false, true), all);
-        assert_eq!(commands(false, false), all[..12]);
+        assert_eq!(commands(false, false), all[..14]);
         assert_eq!(commands(true, false), all[..4]);
     }
 

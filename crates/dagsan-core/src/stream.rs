@@ -169,6 +169,13 @@ impl<C: Consumer> Stream<C> {
         }
     }
 
+    /// From here on it is the stream of a part of a program, at its start: what is told of the rest, which may be parallel, is told elsewhere. Its main task
+    /// is whoever runs the part.
+    pub fn begin_part(&mut self) {
+        self.structure = Structure::beside_another();
+        (self.next_strand, self.stopped, self.sections) = (0, false, None);
+    }
+
     /// From here on sections of locks that depend on each other come in the order of the run (see `sections`): the
     /// consumer gets a release at the end of a section, and an acquire where another one depends on it. Without this, locks
     /// are mutual exclusion and nothing else. To be called before the first event.

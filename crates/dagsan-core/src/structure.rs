@@ -39,6 +39,7 @@
 mod children;
 mod handles;
 mod locking;
+mod part;
 
 use crate::error::Error;
 use crate::event::{Event, TaskKind};

@@ -13,10 +13,13 @@
 //!
 //! [`say_threads`] makes threads of tasks. Then the program tells in which order it made its statements, and [`observed`] judges that run.
 //!
+//! [`say_joins`] makes joins of tasks, whose halves run beside each other if the runtime has several workers.
+//!
 //! What cannot be said: regions (their tasks become asyncs, and nobody awaits them), locks that are not given back, or held
 //! while others may run (left out), atomic accesses that are not aligned words (made so), and frees of a part of a
 //! block (they free all that the program accesses together with it).
 
+mod joins;
 mod layout;
 mod lower;
 mod nest;
@@ -27,6 +30,7 @@ mod said;
 mod threads;
 mod write;
 
+pub use joins::say_joins;
 pub use layout::{Layout, Region};
 pub use replay::{NoRun, Observed, observed};
 pub use said::{Said, say};

@@ -23,6 +23,8 @@ pub enum Library {
     ScopeEntered,
     /// The last thing that a scoped thread does: its scope waits for it.
     ScopeLeft,
+    /// Uses standard input or output, which have locks. Code of the program may run under them.
+    Streams,
 }
 
 /// The function of that symbol, if it is one of these.
@@ -45,6 +47,8 @@ pub fn known(symbol: &str) -> Option<Library> {
         Some(Library::ScopeEntered)
     } else if has("3std6thread") && is("29decrement_num_running_threads") {
         Some(Library::ScopeLeft)
+    } else if has("3std2io5stdio") || has("std..io..stdio..") {
+        Some(Library::Streams)
     } else {
         None
     }
@@ -53,7 +57,7 @@ pub fn known(symbol: &str) -> Option<Library> {
 impl Library {
     /// Is it told before the call, and not after it?
     pub fn is_told_before(self) -> bool {
-        matches!(self, Library::ScopeEntered | Library::ScopeLeft)
+        matches!(self, Library::ScopeEntered | Library::ScopeLeft | Library::Streams)
     }
 
     /// What is called then, and whether it gets the first argument of the function.
@@ -66,6 +70,7 @@ impl Library {
             Library::ContendedReader => (c"__dagsan_contended_reader", true),
             Library::ScopeEntered => (c"__dagsan_scope_entered", true),
             Library::ScopeLeft => (c"__dagsan_scope_left", true),
+            Library::Streams => (c"__dagsan_in_order", false),
         }
     }
 }
@@ -96,6 +101,13 @@ mod tests {
                 format!("_RNvMNt{std}6thread6scopedNtB2_9ScopeData29decrement_num_running_threads"),
                 Some(Library::ScopeLeft),
             ),
+            (format!("_RNvNt{std}2io5stdio6__print"), Some(Library::Streams)),
+            (
+                "_ZN58_$LT$std..io..stdio..Stdout$u20$as$u20$std..io..Write$GT$5flush17h0123456789abcdefE"
+                    .to_owned(),
+                Some(Library::Streams),
+            ),
+            (format!("_RNvNt{std}2io5impls4read"), None),
         ] {
             assert_eq!(known(&symbol), expected, "{symbol}");
         }

@@ -29,9 +29,11 @@ macro_rules! done {
     };
 }
 
-/// Comes before an operation: threads that take turns may have to wait.
+/// Comes before an operation: who runs ahead, and threads that take turns, may have to wait.
 macro_rules! before {
     ($address:expr, $bytes:expr, $wants:expr) => {
+        // What a program does next may depend on it, and is to be the same in each run.
+        $crate::session::in_order();
         if crate::turns::are_taken() {
             crate::contention::before($address as usize, $bytes, $wants);
         } else {
@@ -369,6 +371,7 @@ impl Atomic128 {
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn __tsan_atomic_thread_fence(order: i32) {
+    session::in_order();
     fence(Ordering::SeqCst);
     if is_active() && turns::is_mine() {
         session::called(start::frame(), |session| session.fence(Order::from_abi(order)));

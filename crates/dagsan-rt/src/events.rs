@@ -15,8 +15,10 @@ use dagsan_core::contract::Opened;
 use dagsan_core::{Event, TaskKind};
 use dagsan_findings::{self as findings, ScheduleDependence, ScheduleDependent};
 
+use crate::offers;
 use crate::owned;
-use crate::session::{self, Inside, adopt, close_scope, open_scope};
+use crate::scopes::{adopt, close_scope, open_scope};
+use crate::session::{self, Inside, in_order};
 use crate::start::{self, frame};
 use crate::tasks::{self, Birth, Handle, Stack};
 use crate::threads;
@@ -26,6 +28,7 @@ use crate::turns;
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn __dagsan_finish_begin() {
+    in_order();
     open_scope(frame(), Opened::Finish);
 }
 
@@ -33,7 +36,23 @@ pub extern "C" fn __dagsan_finish_begin() {
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn __dagsan_finish_end() {
+    in_order();
     close_scope(frame(), Opened::Finish);
+}
+
+/// The running task is about to do what is more than to fork and join: all that comes before it is told first.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn __dagsan_in_order() {
+    in_order();
+}
+
+/// A task runtime has state of this thread's own: what it runs stays here from now on, also what others do in its tasks.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn __dagsan_stay_here() {
+    in_order();
+    offers::stay_here();
 }
 
 /// The running task enters a procedure that spawns.
@@ -133,6 +152,10 @@ pub extern "C" fn __dagsan_spawn(
         (4, true) => (TaskKind::Detached, findings::TaskKind::Scope),
         _ => (TaskKind::Detached, findings::TaskKind::Detached),
     };
+    // Who runs ahead forks, and waits for its order before it does anything else.
+    if kind != TaskKind::Spawn {
+        in_order();
+    }
     let for_good = name == findings::TaskKind::Detached;
     // There may be no scope, and so nobody who looks.
     if for_good && !turns::is_mine() && !adopt() {
@@ -164,6 +187,7 @@ pub extern "C" fn __dagsan_resume(task: Handle) {
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn __dagsan_future_get(future: Handle) {
+    in_order();
     session::called(frame(), |session| {
         let task = session.told();
         session.event(Event::FutureGet { task, future: future.task() });
@@ -182,6 +206,7 @@ pub extern "C" fn __dagsan_promise_new() -> u64 {
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn __dagsan_promise_set(promise: u64) {
+    in_order();
     session::called(frame(), |session| session.promise_set(promise));
 }
 
@@ -189,6 +214,7 @@ pub extern "C" fn __dagsan_promise_set(promise: u64) {
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn __dagsan_promise_get(promise: u64) {
+    in_order();
     session::called(frame(), |session| session.promise_get(promise));
 }
 
@@ -196,6 +222,7 @@ pub extern "C" fn __dagsan_promise_get(promise: u64) {
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn __dagsan_future_drop(future: Handle) {
+    in_order();
     session::with(|session| session.future_drop(future));
 }
 
@@ -203,6 +230,7 @@ pub extern "C" fn __dagsan_future_drop(future: Handle) {
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn __dagsan_promise_drop(promise: u64) {
+    in_order();
     session::with(|session| session.promise_drop(promise));
 }
 
@@ -210,6 +238,7 @@ pub extern "C" fn __dagsan_promise_drop(promise: u64) {
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn __dagsan_isolated_begin() {
+    in_order();
     session::called(frame(), session::Session::isolated_begin);
 }
 
@@ -217,6 +246,7 @@ pub extern "C" fn __dagsan_isolated_begin() {
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn __dagsan_isolated_end() {
+    in_order();
     session::called(frame(), session::Session::isolated_end);
 }
 
@@ -225,6 +255,7 @@ pub extern "C" fn __dagsan_isolated_end() {
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn __dagsan_set_stack(task: Handle, high: usize) {
+    in_order();
     session::called(frame(), |session| session.set_stack(task, high));
 }
 
@@ -267,6 +298,7 @@ pub extern "C" fn __dagsan_split(pieces: u32) {
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn __dagsan_worker_begin(worker: u64) {
+    in_order();
     session::called(frame(), |session| session.worker_begin(worker));
 }
 
@@ -274,6 +306,7 @@ pub extern "C" fn __dagsan_worker_begin(worker: u64) {
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn __dagsan_worker_end(worker: u64) {
+    in_order();
     session::called(frame(), |session| session.worker_end(worker));
 }
 
@@ -281,6 +314,7 @@ pub extern "C" fn __dagsan_worker_end(worker: u64) {
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn __dagsan_schedule_dependent(place: &'static Place<'static>, what: u32) {
+    in_order();
     session::called(frame(), |session| {
         let what = match what {
             0 => ScheduleDependent::Worker,
@@ -324,6 +358,7 @@ pub struct Blocked {
 pub unsafe extern "C" fn __dagsan_deadlock(blocked: *const Blocked, count: usize) {
     // SAFETY: the caller's promise.
     let blocked = unsafe { std::slice::from_raw_parts(blocked, count) };
+    in_order();
     session::called(frame(), |session| {
         session.tell();
         let tell = |blocked: &Blocked| {

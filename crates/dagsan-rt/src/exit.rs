@@ -62,6 +62,7 @@ unsafe extern "C" {
 }
 
 extern "C" fn at_exit(status: c_int, _: *mut c_void) {
+    session::in_order();
     if start::is_this_process()
         && let Some(code) = finish_after(End::Exited, Some(status), |_| {})
     {

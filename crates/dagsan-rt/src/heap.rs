@@ -23,7 +23,7 @@ use crate::reserve;
 use crate::session::{self, Inside};
 use crate::sites;
 use crate::start;
-use crate::state::is_active;
+use crate::state::{is_active, is_owner, worker};
 use crate::threads;
 use crate::turns;
 
@@ -115,6 +115,9 @@ fn freed(start: *mut c_void) {
         return;
     }
     let frame = start::frame();
+    if worker().is_ahead() {
+        session::with(|session| session.frees_own(start as usize));
+    }
     if is_active() {
         // SAFETY: the program says that this is a block of the allocator's.
         let size = unsafe { malloc_usable_size(start) };
@@ -157,9 +160,9 @@ unsafe fn resized(old: *mut c_void, size: usize) -> *mut c_void {
     }
     // SAFETY: the caller's promise.
     let had = unsafe { malloc_usable_size(old) };
-    if is_active() && turns::is_mine() && had < LARGE && size != 0 {
+    if is_active() && turns::is_mine() && (had < LARGE || worker().is_ahead()) && size != 0 {
         // SAFETY: any size will do.
-        let new = unsafe { __libc_malloc(size) };
+        let new = withheld(size).unwrap_or_else(|| unsafe { __libc_malloc(size) });
         if new.is_null() {
             return failed(size);
         }
@@ -207,7 +210,14 @@ pub extern "C" fn malloc(size: usize) -> *mut c_void {
         return reserve::allocate(size, 0);
     }
     // SAFETY: any size will do.
-    allocated(unsafe { __libc_malloc(size) }, size, 0)
+    let block = withheld(size).unwrap_or_else(|| unsafe { __libc_malloc(size) });
+    allocated(block, size, 0)
+}
+
+/// A block that the part which this thread runs has freed, and that is as large as the allocator's would be.
+#[inline(always)]
+fn withheld(size: usize) -> Option<*mut c_void> {
+    if worker().is_ahead() { session::with(|session| session.freed.take(size)).flatten() } else { None }
 }
 
 /// As in the C library.
@@ -216,6 +226,11 @@ pub extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
     let all = count.saturating_mul(size);
     if reserve::is_mine() {
         return reserve::allocate(all, 0);
+    }
+    if let Some(block) = withheld(all) {
+        // SAFETY: it has so many bytes, and is nobody else's.
+        unsafe { block.cast::<u8>().write_bytes(0, all) };
+        return allocated(block, all, all);
     }
     // SAFETY: any sizes will do.
     allocated(unsafe { __libc_calloc(count, size) }, all, all)
@@ -330,6 +345,12 @@ pub unsafe extern "C" fn free(block: *mut c_void) {
     unsafe { give_back(block) }
 }
 
+/// The allocator gets these blocks back, which a part has freed.
+pub fn give_back_all(blocks: impl Iterator<Item = *mut c_void>) {
+    // SAFETY: each was freed once, and was not used since.
+    blocks.for_each(|block| unsafe { __libc_free(block) });
+}
+
 /// The allocator gets a block back, or one that has waited long enough (`quarantine`).
 ///
 /// # Safety
@@ -338,6 +359,18 @@ pub unsafe extern "C" fn free(block: *mut c_void) {
 #[inline]
 unsafe fn give_back(block: *mut c_void) {
     let mut block = block;
+    if worker().is_ahead() && is_owner() && !block.is_null() {
+        // SAFETY: the caller's promise.
+        let size = unsafe { malloc_usable_size(block) };
+        let is_mine = session::with(|session| {
+            if session.freed.put(block, size) {
+                worker().want_order();
+            }
+        });
+        if is_mine.is_some() {
+            return;
+        }
+    }
     if is_active() && threads::all_code_has_hooks() && !block.is_null() {
         // SAFETY: the caller's promise.
         let size = unsafe { malloc_usable_size(block) };

@@ -1,10 +1,13 @@
 //! Who is in the session: one thread at a time, and at last the one that ends the program.
 //!
 //! ```text
-//!   owner    with ─► [ HELD ] ─► with ─► [ HELD ] ─► …          the thread of the tasks, for a moment each
+//!   owner    with ─► [ held ] ─► with ─► [ held ] ─► …          the thread of the tasks, for a moment each
 //!   others   ·  (pass by)
-//!   the end  last ── waits ─────────────────────► [ HELD …      exit, abort, no memory: on any thread, and for good
+//!   the end  last ── waits ─────────────────────► [ held …      exit, abort, no memory: on any thread, and for good
 //! ```
+//!
+//! There is one session that detects, the *root*. A part of the program that runs ahead (`part`) has a session of its own, which its thread may be in
+//! while another thread is in the root's.
 //!
 //! Whoever ends the program waits for the owner to leave, for some seconds at most: the owner may wait in turn for
 //! something that the ending thread has, such as the allocator that it was aborted in. Then nothing is reported, and
@@ -13,41 +16,75 @@
 use std::cell::{Cell, UnsafeCell};
 
 use crate::options::Options;
+use crate::part::{self, Part};
 use crate::session::Session;
-use crate::state::{Thread, is_owner, set_active, this_thread};
+use crate::state::{Thread, root, set_active, this_thread, worker};
 use crate::turns;
 
-struct Holder(UnsafeCell<Option<Session>>);
+/// A session, and who is in it.
+pub struct Holder {
+    session: UnsafeCell<Option<Session>>,
+    /// The thread that is in the session: its owner, for a moment, or at last the one that ends the program, which never
+    /// leaves it.
+    held: Thread,
+    /// What it is a session of, if not of the program.
+    pub part: Option<Part>,
+}
 
-// SAFETY: only `start`, before there are threads, and the thread that has taken [`HELD`] look inside; and that thread
+// SAFETY: only who has made it, while nobody else knows it, and the thread that has taken `held` look inside; and that thread
 // again, if it was cut off there, to read ([`Last::Interrupted`]).
 unsafe impl Sync for Holder {}
 
-static SESSION: Holder = Holder(UnsafeCell::new(None));
+static ROOT: Holder = Holder { session: UnsafeCell::new(None), held: Thread::nobody(), part: None };
 
-/// The thread that is in the session: its owner, for a moment, or at last the one that ends the program, which never
-/// leaves it.
-static HELD: Thread = Thread::nobody();
+impl Holder {
+    /// Of the session of a part.
+    pub fn of_part(session: Session, part: Part) -> Holder {
+        Holder { session: UnsafeCell::new(Some(session)), held: Thread::nobody(), part: Some(part) }
+    }
 
-/// Is that thread in the session?
-pub fn held_by(thread: usize) -> bool {
-    HELD.get() == thread
-}
+    /// Of the session that detects.
+    pub fn root() -> &'static Holder {
+        &ROOT
+    }
 
-/// While it lives, this thread is in the session.
-struct Held(());
+    /// The session, when nobody else has the holder any more.
+    pub fn into_session(self) -> Option<Session> {
+        self.session.into_inner()
+    }
 
-impl Held {
+    /// Goes into the session, if nobody is there.
     #[inline]
-    fn take() -> Result<Held, usize> {
-        HELD.take().map(|()| Held(()))
+    fn enter(&self) -> Result<Held<'_>, usize> {
+        self.held.take().map(|()| Held(self))
+    }
+
+    /// Does something with the session of somebody who waits outside, for as long as it takes. None if the program ends.
+    pub fn visit<R>(&self, _: &Inside, action: impl FnOnce(&mut Session) -> R) -> Option<R> {
+        self.enter().ok()?.session().map(action)
     }
 }
 
-impl Drop for Held {
+/// Is that thread in the session that detects?
+pub fn held_by(thread: usize) -> bool {
+    ROOT.held.get() == thread
+}
+
+/// While it lives, this thread is in the session.
+struct Held<'a>(&'a Holder);
+
+impl Held<'_> {
+    #[inline]
+    fn session(&mut self) -> Option<&mut Session> {
+        // SAFETY: this thread has taken `held`, and gives it back when this is dropped.
+        unsafe { (*self.0.session.get()).as_mut() }
+    }
+}
+
+impl Drop for Held<'_> {
     #[inline]
     fn drop(&mut self) {
-        HELD.leave();
+        self.0.held.leave();
     }
 }
 
@@ -91,9 +128,9 @@ impl Drop for Inside {
 
 /// Starts the session; to be called once, when the program starts.
 pub fn start(options: Options) {
-    let session = Session::new(options);
+    let session = Session::new(options, root());
     // SAFETY: the program has not started: there is one thread, and it is here.
-    unsafe { *SESSION.0.get() = Some(session) };
+    unsafe { *ROOT.session.get() = Some(session) };
 }
 
 /// Does something with the session, if this thread owns it and is not inside of it already.
@@ -113,23 +150,47 @@ pub fn with<R>(action: impl FnOnce(&mut Session) -> R) -> Option<R> {
 
 /// The same, for a thread that is inside. Nothing is done any more when the program ends.
 pub fn with_inside<R>(_: &Inside, action: impl FnOnce(&mut Session) -> R) -> Option<R> {
-    if !is_owner() {
+    let worker = worker();
+    if !worker.is_mine() {
         return None;
     }
-    let Ok(_held) = Held::take() else {
+    let Ok(mut held) = worker.holder().enter() else {
         // Another thread ends the program, and what this one would tell, that a block is other memory from now on for instance,
         // is not heard. What it does from here on must not be either.
-        set_active(false);
+        worker.set_active(false);
         return None;
     };
-    // SAFETY: this thread has taken `HELD`, and gives it back below.
-    let session = unsafe { &mut *SESSION.0.get() };
-    let session = session.as_mut()?;
+    let session = held.session()?;
     // What the runtime allocates may come from an allocator of the program's, which has hooks.
-    set_active(false);
+    worker.set_active(false);
     let result = action(session);
-    set_active(session.active);
+    worker.set_active(session.active);
     Some(result)
+}
+
+/// To be called where code of the program, or of a task runtime, has called: if who runs ahead should wait for its order before it goes on, it does. Not by the allocator,
+/// which the standard library calls with locks of its own.
+#[inline(always)]
+pub fn in_order_if_wanted() {
+    if worker().wants_order() {
+        wait_for_order();
+    }
+}
+
+/// To be called before anything that orders tasks by other means than fork and join, or that others may notice: who runs ahead waits until all that
+/// comes before has been told.
+#[inline(always)]
+pub fn in_order() {
+    if worker().is_ahead() {
+        wait_for_order();
+    }
+}
+
+#[cold]
+fn wait_for_order() {
+    if let Some(inside) = Inside::enter() {
+        part::fall_in(&inside);
+    }
 }
 
 /// The session at the end of the program.
@@ -160,19 +221,19 @@ pub fn be_patient<T>(mut attempt: impl FnMut() -> Option<T>) -> Option<T> {
 pub fn last() -> Last {
     // What the reporting thread allocates is the runtime's own from here on.
     INSIDE.set(true);
-    let mine = be_patient(|| match HELD.take() {
+    let mine = be_patient(|| match ROOT.held.take() {
         Ok(()) => Some(true),
         Err(holder) if holder == this_thread() => Some(false),
         Err(_) => None,
     });
     set_active(false);
-    // SAFETY: this thread has taken `HELD` just now, for good, if it is to write. If it had it before, whoever has a `&mut`
+    // SAFETY: this thread has taken `held` just now, for good, if it is to write. If it had it before, whoever has a `&mut`
     // is further out on this thread, and never comes back to it: who fails to allocate and who aborts ends
     // the program after the report. Nobody writes any more.
     unsafe {
         match mine {
-            Some(true) => (*SESSION.0.get()).as_mut().map_or(Last::Busy, Last::Whole),
-            Some(false) => (*SESSION.0.get()).as_ref().map_or(Last::Busy, Last::Interrupted),
+            Some(true) => (*ROOT.session.get()).as_mut().map_or(Last::Busy, Last::Whole),
+            Some(false) => (*ROOT.session.get()).as_ref().map_or(Last::Busy, Last::Interrupted),
             None => Last::Busy,
         }
     }

@@ -14,6 +14,7 @@ use std::cell::Cell;
 
 use dagsan_core::AccessKind;
 
+use crate::caches::caches;
 use crate::shared::is_kept;
 
 const ENTRIES: usize = 64;
@@ -54,22 +55,33 @@ impl Strided {
     }
 }
 
-struct Ranges {
+/// See the module's documentation.
+pub struct Ranges {
     entries: [Cell<Strided>; ENTRIES],
     /// First and last line; the first is larger if there are no entries.
     cover: Cell<(u64, u64)>,
 }
 
-// SAFETY: only the thread that owns the session asks and forgets, and whoever ends the program does neither.
+// SAFETY: only the thread that runs for its worker asks and forgets, and whoever ends the program does neither.
 unsafe impl Sync for Ranges {}
 
-static RANGES: Ranges = Ranges { entries: [const { Cell::new(NONE) }; ENTRIES], cover: Cell::new(EMPTY) };
+impl Ranges {
+    pub(crate) const fn new() -> Ranges {
+        Ranges { entries: [const { Cell::new(NONE) }; ENTRIES], cover: Cell::new(EMPTY) }
+    }
+}
 
 const EMPTY: (u64, u64) = (u64::MAX, 0);
 
+/// Those of this thread's worker.
+#[inline(always)]
+fn ranges() -> &'static Ranges {
+    &caches().ranges
+}
+
 fn entry(asked: &Strided) -> &'static Cell<Strided> {
     // Fields of one structure begin a few bytes apart.
-    &RANGES.entries[(asked.start >> 2 ^ asked.start >> 12) % ENTRIES]
+    &ranges().entries[(asked.start >> 2 ^ asked.start >> 12) % ENTRIES]
 }
 
 /// Is it known that every byte is kept? To be asked by the thread that owns the session.
@@ -86,24 +98,27 @@ pub(crate) fn remember(asked: &Strided) {
     let Some((first, last)) = asked.lines() else { return };
     if asked.all_kept() {
         entry(asked).set(*asked);
-        let (low, high) = RANGES.cover.get();
-        RANGES.cover.set((low.min(first), high.max(last)));
+        let cover = &ranges().cover;
+        let (low, high) = cover.get();
+        cover.set((low.min(first), high.max(last)));
     }
 }
 
 /// Bytes of the line are kept no longer.
 #[inline]
 pub(crate) fn forget(line: u64) {
-    let (first, last) = RANGES.cover.get();
+    let (first, last) = ranges().cover.get();
     if first <= line && line <= last {
         forget_all();
     }
 }
 
+/// Nothing is known any more.
 #[cold]
-fn forget_all() {
-    RANGES.entries.iter().for_each(|entry| entry.set(NONE));
-    RANGES.cover.set(EMPTY);
+pub(crate) fn forget_all() {
+    let ranges = ranges();
+    ranges.entries.iter().for_each(|entry| entry.set(NONE));
+    ranges.cover.set(EMPTY);
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Where the access set of the running strand lives: four tables for each worker, with one entry per piece of memory.
+//! Where the access set of the running strand lives: five tables for each worker, with one entry per piece of memory.
 //!
 //! ```text
 //!   table      entry for address a        size   what it says
@@ -7,6 +7,7 @@
 //!   SITES      base + SITES   + (a/64)*8   4+4    if places are to be exact: the code that last read / last wrote something new in this line of 64;
 //!                                                 besides, room for the end of a strand (`log::take`)
 //!   KEPT       base + KEPT    + a/8        1      bit i: byte i of these eight need not be recorded if it is read (`shared`)
+//!   TOLD       base + TOLD    + a/8        1      bit i: … was written, and that was recorded (`recorder`); all zero for the root
 //!
 //!                                      one line of memory: 64 bytes
 //!   SEEN, WRITTEN, as one u64          [ byte 63 … byte 0 ]     the line's mask, in the sense of dagsan-core
@@ -31,13 +32,14 @@
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-use crate::state::{MOST_WORKERS, worker};
+use crate::state::{MOST_WORKERS, Worker, worker};
 use crate::system::call;
 pub use crate::tables::{SEEN, WRITTEN};
 use crate::tables::{SKEW, TABLE};
 
 pub const SITES: usize = WRITTEN + TABLE + SKEW;
 pub const KEPT: usize = SITES + TABLE + SKEW;
+pub const TOLD: usize = KEPT + TABLE + SKEW;
 
 /// Bytes of memory per line.
 pub const LINE_SHIFT: u32 = 6;
@@ -94,8 +96,8 @@ impl Window {
 
     /// The parts of the tables at a base that it takes, in whole pages: those of neighbours do not overlap. What is missing is for the first
     /// addresses of a window only.
-    fn parts(&self, base: usize) -> [Range<usize>; 4] {
-        [SEEN, WRITTEN, SITES, KEPT].map(|table| {
+    fn parts(&self, base: usize) -> [Range<usize>; 5] {
+        [SEEN, WRITTEN, SITES, KEPT, TOLD].map(|table| {
             let [start, end] =
                 [self.start, self.end].map(|at| (base + table + at / 8).next_multiple_of(HEAD));
             start..end
@@ -268,10 +270,16 @@ pub fn cover(addresses: Range<usize>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The mask of a line in `table`, one of [`SEEN`], [`WRITTEN`] and [`KEPT`].
+/// The mask of a line in a table of this thread's worker; not of [`SITES`].
 #[inline]
 pub fn mask(table: usize, line: u64) -> *mut u64 {
-    (worker().base() + table + (line as usize) * 8) as *mut u64
+    mask_of(worker(), table, line)
+}
+
+/// The same of any worker.
+#[inline]
+pub fn mask_of(worker: &Worker, table: usize, line: u64) -> *mut u64 {
+    (worker.base() + table + (line as usize) * 8) as *mut u64
 }
 
 /// The sites of a line: the last new read, the last new write.

@@ -71,6 +71,7 @@ pub unsafe extern "C" fn mmap64(
 /// As for the function of this name in the C library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn munmap(start: *mut c_void, size: usize) -> c_int {
+    session::in_order();
     // SAFETY: the caller's promise.
     let result = unsafe { libc::syscall(libc::SYS_munmap, start, size) as c_int };
     if result == 0 && is_active() && start::is_on() {
@@ -94,6 +95,7 @@ pub unsafe extern "C" fn mremap(
     flags: c_int,
     place: *mut c_void,
 ) -> *mut c_void {
+    session::in_order();
     // SAFETY: the caller's promise.
     let new =
         unsafe { libc::syscall(libc::SYS_mremap, old, old_size, new_size, flags, place) } as *mut c_void;

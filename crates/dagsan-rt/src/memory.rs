@@ -9,6 +9,7 @@ use crate::log;
 use crate::outbox;
 use crate::private::Private;
 use crate::ranges;
+use crate::recorder::Item;
 use crate::session::Session;
 use crate::shared;
 use crate::sites::Origin;
@@ -28,6 +29,9 @@ impl Session {
             return;
         }
         let Ok(bytes) = Bytes::new(start as u64, size as u64) else { return };
+        if let Some(recorder) = self.stream.consumer_mut().recorder() {
+            recorder.push(Item::Freed { start, size });
+        }
         if !to_system && size as u64 <= LARGE && !EXACT.get() && self.fresh.take(start) {
             if !self.owned.forget(start) && !ranges::settled(start, size, AccessKind::Write) {
                 let origin = self.origin_of_call(frame);

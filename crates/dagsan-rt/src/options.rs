@@ -38,6 +38,10 @@ pub struct Options {
     pub shared_reads: bool,
     /// Threads are tasks.
     pub threads: bool,
+    /// So many threads run tasks at once.
+    pub workers: usize,
+    /// Wait now and then, to see more of what threads do beside each other; 0 for not.
+    pub delays: u64,
     pub hygiene: Hygiene,
 }
 
@@ -75,6 +79,8 @@ impl Default for Options {
             tiny: true,
             shared_reads: true,
             threads: true,
+            delays: 0,
+            workers: 1,
             hygiene: Hygiene {
                 heap: true,
                 stacks: true,
@@ -142,6 +148,11 @@ impl Options {
             "tiny" => self.tiny = flag()?,
             "shared_reads" => self.shared_reads = flag()?,
             "threads" => self.threads = flag()?,
+            "delays" => self.delays = number()?.into(),
+            "workers" => match number()? as usize {
+                0 => return Err(Error("workers is 1 or more".to_owned())),
+                workers => self.workers = workers,
+            },
             "heap" => hygiene.heap = flag()?,
             "task_stacks" => hygiene.stacks = flag()?,
             "thread_locals" => hygiene.thread_locals = flag()?,
@@ -177,6 +188,8 @@ impl Options {
   tiny=0           tell the detector of every task by itself, however small, as with sites=exact
   shared_reads=0   record the reads of every task, also of memory that nobody writes, as with sites=exact
   threads=0        only the thread of the tasks is checked; other threads run beside it
+  workers=N        run the second closures of rayon's joins beside the first ones, on N threads, at most 8 (default 1)
+  delays=SEED      with several workers, wait now and then: for tests of DagSan itself (default 0: do not)
   split=N          cut rayon's parallel iterators into about N pieces, instead of single items
   format=json      JSON instead of text (read by `cargo dagsan`)
   color=WHEN       auto, always or never (read by `cargo dagsan`)

@@ -37,7 +37,7 @@ use crate::races;
 use crate::reach;
 use crate::reserve;
 use crate::session::{self, Inside, Session};
-use crate::state::{is_owner, this_thread};
+use crate::state::{is_owner, this_thread, worker};
 use crate::tasks::{Words, bit_of};
 
 /// So many words are looked at in a program to answer whose the blocks are: about a second.
@@ -86,6 +86,11 @@ fn programs_words((line, words): (u64, Words)) -> Vec<usize> {
     let address = |at: usize| start + at * size_of::<usize>();
     let is_programs = |at: &usize| parts.iter().any(|part| part.contains(&address(*at)));
     (0..words.len()).filter(is_programs).map(|at| words[at]).collect()
+}
+
+/// Does any of these words lead to the heap?
+fn leads_to_heap(words: &Words) -> bool {
+    heap::with_living(|living| words.iter().any(|&word| living.at(word).is_some()))
 }
 
 /// See the module's documentation.
@@ -149,6 +154,11 @@ impl Owned {
         self.blocks.remove(&start).is_some()
     }
 
+    /// What a part knows of thread-local variables, which was run on this thread.
+    pub fn has_variables_of(&mut self, part: &Owned) {
+        self.variables.extend(&part.variables);
+    }
+
     /// Nothing is parallel to the present.
     pub fn clear(&mut self) {
         self.blocks.clear();
@@ -157,33 +167,62 @@ impl Owned {
 }
 
 impl Session {
-    /// The strand of the running task ends, and has touched these lines of thread-local variables, each by a bit.
+    /// The strand of the running task ends, and has touched these lines of thread-local variables, each by a bit. Do they lead to the heap? If so, races on what
+    /// is there are to be looked at while this task runs.
     #[inline]
-    pub fn touch_variables(&mut self, lines: u64) {
-        if lines != 0 {
-            self.look_at_variables(lines);
-            self.tasks.touch(lines);
+    pub fn touch_variables(&mut self, lines: u64) -> bool {
+        if lines == 0 {
+            return false;
         }
+        let lead = self.look_at_variables(lines);
+        self.tasks.touch(lines);
+        lead
     }
 
-    fn look_at_variables(&mut self, touched: u64) {
+    fn look_at_variables(&mut self, touched: u64) -> bool {
         // At the end of the program this may be another thread.
         if !self.options.hygiene.heap || !is_owner() {
-            return;
+            return false;
         }
-        let Range { start, end } = self.thread_locals;
-        for line in (start as u64 >> 6..(end as u64).div_ceil(64)).filter(|&line| touched & bit_of(line) != 0)
-        {
-            let word = |at: usize| {
-                let address = ((line as usize) << 6) + at * size_of::<usize>();
-                let inside = (start..end).contains(&address);
-                // SAFETY: a word of the variables of this thread, which begin and end at words.
-                if inside { unsafe { (address as *const usize).read_volatile() } } else { 0 }
-            };
-            let left = self.owned.variables.insert(line, std::array::from_fn(word));
+        let mut lead = false;
+        for line in self.lines_of_variables().filter(|&line| touched & bit_of(line) != 0) {
+            let words = self.words_of_variables(line);
+            lead |= leads_to_heap(&words);
+            let left = self.owned.variables.insert(line, words);
             if let Some(left) = left.filter(|_| !self.tasks.has_touched(line)) {
                 self.tasks.came_to(line, left);
             }
+        }
+        if lead {
+            worker().want_order();
+        }
+        lead
+    }
+
+    fn lines_of_variables(&self) -> Range<u64> {
+        let Range { start, end } = self.thread_locals;
+        start as u64 >> 6..(end as u64).div_ceil(64)
+    }
+
+    /// What is in a line of the variables of this thread.
+    fn words_of_variables(&self, line: u64) -> Words {
+        std::array::from_fn(|at| {
+            let address = ((line as usize) << 6) + at * size_of::<usize>();
+            let inside = self.thread_locals.contains(&address);
+            // SAFETY: a word of the variables of this thread, which begin and end at words.
+            if inside { unsafe { (address as *const usize).read_volatile() } } else { 0 }
+        })
+    }
+
+    /// A part is about to free a block. If variables of this thread that the running strand has touched lead to it, and nothing else does, it is the worker's: later
+    /// it cannot be asked for any more.
+    pub fn frees_own(&mut self, start: usize) {
+        let touched = |line: &u64| log::has(*line) && leads_to_heap(&self.words_of_variables(*line));
+        if self.lines_of_variables().any(|line| touched(&line))
+            && let Some(block) = heap::with_living(|living| living.at(start))
+            && self.leads_from_variables_only(block.start)
+        {
+            self.owned.blocks.insert(block.start, block.end);
         }
     }
 

@@ -24,20 +24,20 @@
 //! mark is erased: the next task will use the same addresses. So is that of frames where a task that was started before
 //! them is to run.
 
-use std::cell::Cell;
 use std::ops::Range;
 use std::time::Instant;
 
-use dagsan_core::contract::Opened;
 use dagsan_core::{Construct, Detector, Error, Event, Span, Stream, TaskId, TaskKind};
 use dagsan_findings as findings;
 
-use crate::events;
 use crate::fresh::Fresh;
-pub use crate::holder::{Inside, Last, be_patient, last, start, with, with_inside};
+pub use crate::holder::{
+    Inside, Last, be_patient, in_order, in_order_if_wanted, last, start, with, with_inside,
+};
 use crate::image::Image;
 use crate::log;
 use crate::nest::Nest;
+use crate::offers::Offer;
 use crate::options::Options;
 use crate::outbox::Outbox;
 use crate::owned::Owned;
@@ -48,13 +48,13 @@ use crate::quarantine::Quarantine;
 use crate::races::Found;
 use crate::shared::{self, Shared};
 use crate::sites::{self, Origin, Sites};
-use crate::state::worker;
+use crate::state::Worker;
 use crate::sync::Sync as Synchronisation;
 use crate::tasks::{Birth, Handle, Shadow, Stack, Tasks};
-use crate::threads;
 use crate::tiny::Tiny;
 use crate::turns;
 use crate::watched::Watched;
+use crate::withheld::Withheld;
 
 /// See the module's documentation.
 pub struct Session {
@@ -90,22 +90,30 @@ pub struct Session {
     /// Can anything be parallel to what runs now? `ACTIVE` says so outside of the runtime.
     pub active: bool,
     /// Scopes of the main task that are open; the session is given back with the last.
-    depth: u32,
+    pub depth: u32,
     /// Is it kept, because of a task that only the end of the program joins?
-    kept: bool,
+    pub kept: bool,
     /// The call stack of the first of these.
     pub call: Option<u32>,
     /// Room for spans on their way to the detector.
     pub spans: Vec<Span>,
     /// How many strands, or lines of contracted ones, were told since memory was last looked at.
     deliveries: u64,
+    /// What others may run, the eldest first.
+    pub offers: Vec<*mut Offer>,
+    /// What was freed, if this is a part.
+    pub freed: Withheld,
+    /// How many threads are to run tasks, until they are there.
+    pub hires: Option<usize>,
 }
 
 /// Does something with the session for a function that the program has called, and whose frame this is. What lies below is gone when it
 /// returns: the next strand begins there.
 #[inline]
 pub fn called<R>(frame: usize, action: impl FnOnce(&mut Session) -> R) -> Option<R> {
-    with(|session| called_from(session, frame, action))
+    let result = with(|session| called_from(session, frame, action));
+    in_order_if_wanted();
+    result
 }
 
 /// The same, for a thread that is inside of the runtime.
@@ -124,100 +132,9 @@ fn called_from<R>(session: &mut Session, frame: usize, action: impl FnOnce(&mut 
 /// The return address, and the frame pointer of the caller.
 const RETURN: usize = 16;
 
-thread_local! {
-    /// Scopes of this thread that are open and not checked. What is in them is not checked either, whoever has the
-    /// session meanwhile: tasks that began outside of a check may still run.
-    static PASSED_BY: Cell<u32> = const { Cell::new(0) };
-}
-
-/// Adopts the session for this thread's tasks. Not if somebody has it, or if the thread is in the middle of something.
-#[cold]
-pub fn adopt() -> bool {
-    let adopted = adopt_for_thread();
-    if !adopted {
-        PASSED_BY.set(PASSED_BY.get() + 1);
-    }
-    adopted
-}
-
-/// The same, for a thread that creates another.
-pub fn adopt_for_thread() -> bool {
-    // If threads take turns, one that does not is none of them.
-    if PASSED_BY.get() > 0 || !crate::start::is_on() || turns::are_taken() || !threads::claim() {
-        return false;
-    }
-    events::context_is_the_runtimes();
-    let stack = threads::stack();
-    with(|session| {
-        threads::is_checked();
-        session.adopted(stack);
-    });
-    true
-}
-
-/// A scope opens: the session may have to be adopted for it.
-pub fn open_scope(frame: usize, scope: Opened) {
-    if !turns::is_mine() && !adopt() {
-        return;
-    }
-    called(frame, |session| {
-        if session.tasks.is_main() {
-            if session.depth == 0 {
-                session.call = Some(session.stack_of_call(frame));
-            }
-            session.depth += 1;
-        }
-        if !session.open_tiny(scope) {
-            let task = session.told();
-            session.event(scope.begin(task));
-        }
-        session.shared.open(scope);
-        session.tasks.open_scope(scope);
-    });
-}
-
-/// A scope closes; with the outermost one the session is given back.
-pub fn close_scope(frame: usize, scope: Opened) {
-    if !turns::is_mine() {
-        return PASSED_BY.set(PASSED_BY.get().saturating_sub(1));
-    }
-    let over = called(frame, |session| {
-        if !session.close_tiny(scope) {
-            let task = session.told();
-            session.event(scope.end(task));
-        }
-        session.shared.close();
-        session.tasks.close_scope();
-        if session.tasks.is_main() {
-            session.depth -= 1;
-        }
-        let over = session.depth == 0 && !session.kept;
-        if over {
-            session.leave_workers();
-        }
-        over
-    });
-    if over == Some(true) {
-        threads::give_back();
-    }
-}
-
-/// The thread ends. If it has tasks that have not ended, nobody will ever go on with them.
-pub fn thread_ends() {
-    let cut_off = with(|session| {
-        // One that has only run detached tasks, to their ends, leaves nothing behind.
-        if session.in_scope() || session.tasks.any_lives() {
-            let why = "the thread that ran the tasks has ended in the middle of them";
-            session.give_up(findings::End::CutShort(why.to_owned()));
-        }
-    });
-    if cut_off.is_some() {
-        threads::give_back();
-    }
-}
-
 impl Session {
-    pub fn new(options: Options) -> Session {
+    /// At the start of the program, with the tables of this worker.
+    pub fn new(options: Options, worker: &'static Worker) -> Session {
         let image = Image::of_program();
         let detector =
             Detector::with_limit(options.engine, dagsan_core::order::Options::default(), options.max_races);
@@ -242,7 +159,7 @@ impl Session {
             deadlock: None,
             promises: Promises::default(),
             tiny: Tiny::new(options.tiny && !options.exact),
-            shared: shared::new(options.shared_reads && !options.exact),
+            shared: shared::new(options.shared_reads && !options.exact, worker),
             fresh: Fresh::new(),
             quarantine: Quarantine::new(),
             thread_locals: 0..0,
@@ -253,14 +170,12 @@ impl Session {
             call: None,
             spans: Vec::new(),
             deliveries: 0,
+            offers: Vec::new(),
+            freed: Withheld::default(),
+            // Without the pass nobody tells of the standard library's own locks, under which a part could wait for its order.
+            hires: (options.workers > 1 && !options.exact && cfg!(feature = "pass"))
+                .then_some(options.workers),
             options,
-        }
-    }
-
-    fn adopted(&mut self, stack: Stack) {
-        self.tasks.set_main_stack(stack);
-        if self.options.hygiene.thread_locals {
-            self.thread_locals = self.image.thread_locals(worker().owner.get());
         }
     }
 
@@ -398,22 +313,29 @@ impl Session {
     pub fn spawn(&mut self, kind: TaskKind, birth: Birth, stack: Stack) -> Handle {
         if let Some(handle) = self.spawn_tiny(kind, birth, stack) {
             self.shared.spawn(kind, self.tasks.slot());
+            self.share();
             return handle;
         }
         let parent = self.told();
         let child = TaskId(self.stream.structure().task_count());
         self.deliver_before_spawn();
         self.event(Event::Spawn { parent, child, kind });
+        self.forget_births();
+        self.begin_on(stack);
+        self.tasks.born(parent, birth);
+        let handle = self.tasks.spawn(child, kind, stack);
+        self.shared.spawn(kind, self.tasks.slot());
+        self.share();
+        handle
+    }
+
+    /// Births of tasks that nobody can speak of are forgotten, when there are many.
+    pub fn forget_births(&mut self) {
         if self.tasks.want_collection()
             && let Some(remembered) = self.stream.consumer().remembered_tasks()
         {
             self.tasks.collect(remembered);
         }
-        self.begin_on(stack);
-        self.tasks.born(parent, birth);
-        let handle = self.tasks.spawn(child, kind, stack);
-        self.shared.spawn(kind, self.tasks.slot());
-        handle
     }
 
     /// A task begins there, and there is nobody else: words that were there were those of frames that are gone.
@@ -528,7 +450,7 @@ impl Session {
         log::take(&mut self.sites, &mut outbox, &private, shares);
         self.sync.bring(&mut self.sites, &mut outbox, |line| private.of(line));
         self.spans = outbox.close();
-        let (now, only) = (&**self.stream.consumer(), |line| self.stream.consumer().only_atomic(line));
+        let (now, only) = (self.stream.consumer(), |line| self.stream.consumer().only_atomic(line));
         self.sync.told(&mut self.sites, &mut self.shared, any && keeps, now, only);
         self.touch_variables(private.touched());
         self.sites.journal.end_piece(if any { self.stream.strand(task) } else { None });

@@ -15,13 +15,15 @@
 use std::ops::Range;
 
 use dagsan_core::shared::{Forget, ROOM, SharedReads};
-use dagsan_core::{AccessKind, Detector, Span};
+use dagsan_core::{AccessKind, Span};
 
 use crate::kept_ranges;
 use crate::layout::{self, KEPT, SEEN, WRITTEN};
 use crate::private::within;
+use crate::state::{Worker, worker};
 use crate::sync::standing;
 use crate::vacant::Vacant;
+use crate::watched::Watched;
 
 /// A piece of memory with more lines than these is not looked through for bytes that are kept.
 const MANY: u64 = 1 << 14;
@@ -30,35 +32,51 @@ const MANY: u64 = 1 << 14;
 pub type Shared = SharedReads<u32, Tables>;
 
 /// The main task runs, and nothing is kept; nor will be, if it is not `on`.
-pub fn new(on: bool) -> Shared {
-    Shared::new(0, Tables::default(), if on { ROOM } else { 0 })
+pub fn new(on: bool, worker: &'static Worker) -> Shared {
+    Shared::new(0, Tables { vacant: Vacant::default(), worker }, if on { ROOM } else { 0 })
 }
 
 /// The tables. Whoever has it runs the tasks and is in the session.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Tables {
     /// Lines of which nothing is kept.
     vacant: Vacant,
+    /// In whose tables something is kept.
+    worker: &'static Worker,
 }
 
 impl Forget for Tables {
     fn forget(&mut self, lines: Range<u64>) {
         for line in lines {
-            forget(line, u64::MAX);
+            forget_of(self.worker, line, u64::MAX);
             standing::forget(line);
         }
     }
 }
 
+/// The session goes on on another worker: nothing is kept any more, and what is kept from here on is in the tables of that one.
+pub(crate) fn move_to(shared: &mut Shared, worker: &'static Worker) {
+    shared.forget_all();
+    shared.bits = Tables { vacant: Vacant::default(), worker };
+    standing::forget_all();
+    kept_ranges::forget_all();
+}
+
 /// Bytes of a line are kept no longer.
 #[inline]
 pub(crate) fn forget(line: u64, mask: u64) {
-    // SAFETY: only the thread that runs the tasks writes the tables, which cover all addresses of the program; it is in the session.
+    forget_of(worker(), line, mask);
+}
+
+#[inline]
+fn forget_of(worker: &Worker, line: u64, mask: u64) {
+    // SAFETY: only the thread that runs the tasks writes the tables, which cover all addresses of the program; it is in the session. If the tables are
+    // another worker's, the session was there before, and the thread of that waits.
     unsafe {
-        let kept = layout::mask(KEPT, line);
+        let [seen, written, kept] = [SEEN, WRITTEN, KEPT].map(|table| layout::mask_of(worker, table, line));
         if *kept == u64::MAX {
             // If the running strand has read more of it, others stand for that.
-            *layout::mask(SEEN, line) = *layout::mask(WRITTEN, line);
+            *seen = *written;
         }
         if *kept & mask != 0 {
             *kept &= !mask;
@@ -119,7 +137,7 @@ pub(crate) fn drop_unkept(line: u64) -> bool {
 }
 
 /// The detector has taken these accesses of the running strand. What it has read and nobody has written is kept, if it `keeps` any.
-pub(crate) fn delivered(shared: &mut Shared, spans: &[Span], keeps: bool, detector: &Detector) {
+pub(crate) fn delivered(shared: &mut Shared, spans: &[Span], keeps: bool, detector: &Watched) {
     let keeps = keeps && shared.is_on();
     for &Span { first, more } in spans {
         match (first.kind, first.atomic) {

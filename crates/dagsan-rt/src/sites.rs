@@ -18,13 +18,19 @@
 //! In Rust code that is not optimised (without the feature `inline-hooks`), many frames of libraries may lie between an access and the
 //! code of the user. Elsewhere most of those frames are inlined, or there are none (C, the feature `callers`), and the caller is enough in most cases.
 
+use std::cell::UnsafeCell;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use dagsan_core::SiteId;
 use dagsan_findings::Stack;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::image::Image;
 use crate::journal::Journal;
 use crate::log::{LATER, UNKNOWN};
+use crate::reserve;
+use crate::session;
+use crate::state::{Thread, this_thread};
 use crate::uses::Use;
 
 /// Where an access was made. The assembly in `miss` knows the layout; see the module's documentation.
@@ -75,37 +81,124 @@ pub const CALLED_DEPTH: usize = 16;
 
 const LATELY: usize = 1024;
 
-/// The origins and call stacks met so far.
-#[derive(Debug)]
-pub struct Sites {
-    image: Image,
-    /// If the callers of origins are numbers of stacks: how many frames of these are kept.
-    depth: Option<usize>,
+/// The origins and call stacks met so far, by all sessions: a number means the same to all of them.
+struct Known {
     numbers: FxHashMap<Origin, u32>,
     /// The first one is not known.
     origins: Vec<Origin>,
-    /// Origins asked for lately, each at the place that its bits choose.
-    lately: Box<[(Origin, u32); LATELY]>,
-    pub journal: Journal,
     stack_numbers: FxHashMap<Box<[usize]>, u32>,
     stacks: Vec<Box<[usize]>>,
     /// Of the sites of atomic operations.
     uses: FxHashMap<SiteId, Use>,
 }
 
+const UNKNOWN_ORIGIN: Origin = Origin { code: 0, caller: 0 };
+
+/// All that is known, and the lock that is taken for it.
+struct Shelf {
+    known: UnsafeCell<Known>,
+    lock: Mutex<()>,
+    /// Who has taken it.
+    held: Thread,
+}
+
+// SAFETY: only who has taken the lock changes what is there, and others do not look meanwhile; but for one that was cut off there, and will not go on ([`look`]).
+unsafe impl Sync for Shelf {}
+
+static SHELF: Shelf = Shelf {
+    known: UnsafeCell::new(Known {
+        numbers: FxHashMap::with_hasher(FxBuildHasher),
+        origins: Vec::new(),
+        stack_numbers: FxHashMap::with_hasher(FxBuildHasher),
+        stacks: Vec::new(),
+        uses: FxHashMap::with_hasher(FxBuildHasher),
+    }),
+    lock: Mutex::new(()),
+    held: Thread::nobody(),
+};
+
+/// The lock. None if it is not to be had: a thread that reports why the program is cut off waits only so long for others, who may wait for what it
+/// holds itself.
+fn lock() -> Option<MutexGuard<'static, ()>> {
+    if reserve::is_mine() {
+        return session::be_patient(|| SHELF.lock.try_lock().ok());
+    }
+    Some(SHELF.lock.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Was this thread cut off while it had the lock?
+fn is_cut_off() -> bool {
+    SHELF.held.get() == this_thread()
+}
+
+/// Changes what is known, if that is possible.
+fn change<R>(action: impl FnOnce(&mut Known) -> R) -> Option<R> {
+    if is_cut_off() {
+        return None;
+    }
+    let _lock = lock()?;
+    SHELF.held.set(this_thread());
+    // SAFETY: the lock is taken.
+    let result = action(unsafe { &mut *SHELF.known.get() });
+    SHELF.held.leave();
+    Some(result)
+}
+
+/// Looks at what is known. Who was cut off here sees what was there between two steps.
+fn look<R>(action: impl FnOnce(&Known) -> R) -> Option<R> {
+    if is_cut_off() {
+        // SAFETY: this thread has the lock, and will not go on there. What has cut it off is an allocation that failed: neither a vector nor a table has changed then.
+        return Some(action(unsafe { &*SHELF.known.get() }));
+    }
+    change(|known| action(known))
+}
+
+impl Known {
+    fn number(&mut self, origin: Origin) -> u32 {
+        if self.origins.is_empty() {
+            self.origins.push(UNKNOWN_ORIGIN);
+        }
+        let next = self.origins.len() as u32;
+        let number = *self.numbers.entry(origin).or_insert(next);
+        if number == next {
+            self.origins.push(origin);
+        }
+        number
+    }
+
+    fn stack_number(&mut self, frames: &[usize]) -> u32 {
+        if let Some(&number) = self.stack_numbers.get(frames) {
+            return number;
+        }
+        let number = self.stacks.len() as u32;
+        self.stacks.push(frames.into());
+        self.stack_numbers.insert(frames.into(), number);
+        number
+    }
+}
+
+/// What a session knows of these numbers without asking the others.
+#[derive(Debug)]
+pub struct Sites {
+    image: Image,
+    /// If the callers of origins are numbers of stacks: how many frames of these are kept.
+    depth: Option<usize>,
+    /// Origins asked for lately, each at the place that its bits choose.
+    lately: Box<[(Origin, u32); LATELY]>,
+    pub journal: Journal,
+    stack_numbers: FxHashMap<Box<[usize]>, u32>,
+    uses: FxHashMap<SiteId, Use>,
+}
+
 impl Sites {
     /// None yet.
     pub fn new(image: Image, depth: Option<usize>) -> Sites {
-        let unknown = Origin { code: 0, caller: 0 };
         Sites {
             image,
             depth,
-            numbers: FxHashMap::default(),
-            origins: vec![unknown],
-            lately: Box::new([(unknown, 0); LATELY]),
+            lately: Box::new([(UNKNOWN_ORIGIN, 0); LATELY]),
             journal: Journal::default(),
             stack_numbers: FxHashMap::default(),
-            stacks: Vec::new(),
             uses: FxHashMap::default(),
         }
     }
@@ -124,31 +217,22 @@ impl Sites {
 
     #[cold]
     fn look_up(&mut self, origin: Origin, at: usize) {
-        self.lately[at] = (origin, self.find(origin));
-    }
-
-    fn find(&mut self, origin: Origin) -> u32 {
-        let next = self.origins.len() as u32;
-        let number = *self.numbers.entry(origin).or_insert(next);
-        if number == next {
-            self.origins.push(origin);
-        }
-        number
+        self.lately[at] = (origin, change(|known| known.number(origin)).unwrap_or(0));
     }
 
     /// The site of an atomic operation. The same code may be several: with and without a use.
     pub fn number_of_atomic(&mut self, origin: Origin, uses: Use) -> SiteId {
         let later = if uses == Use::Sets { LATER } else { 0 };
         let site = self.number(Origin { code: origin.code | later, ..origin }, false);
-        if uses != Use::None {
-            self.uses.insert(site, uses);
+        if uses != Use::None && self.uses.insert(site, uses) != Some(uses) {
+            change(|known| known.uses.insert(site, uses));
         }
         site
     }
 
     /// What an atomic operation does with values.
     pub fn use_of(&self, site: SiteId) -> Use {
-        self.uses.get(&site).copied().unwrap_or_default()
+        look(|known| known.uses.get(&site).copied()).flatten().unwrap_or_default()
     }
 
     /// Were there several places?
@@ -171,38 +255,31 @@ impl Sites {
         if let Some(&number) = self.stack_numbers.get(frames) {
             return number;
         }
-        let number = self.stacks.len() as u32;
-        self.stacks.push(frames.into());
+        let number = change(|known| known.stack_number(frames)).unwrap_or(0);
         self.stack_numbers.insert(frames.into(), number);
         number
     }
 
     /// Is it a free, or what the allocator has written?
     pub fn is_allocators(&self, site: SiteId) -> bool {
-        site != UNKNOWN && self.origin(site).has_stack()
+        origin(site).is_some_and(Origin::has_stack)
     }
 
     /// Was it a free?
     pub fn is_free(&self, site: SiteId) -> bool {
-        site != UNKNOWN && self.origin(site).is_free()
-    }
-
-    fn origin(&self, site: SiteId) -> Origin {
-        self.origins[(site.number() >> 1) as usize]
+        origin(site).is_some_and(Origin::is_free)
     }
 
     /// What is known of the call stack of a site.
     pub fn stack(&self, site: SiteId) -> Stack {
-        if site == UNKNOWN {
-            return Stack::default();
-        }
-        let Origin { code, caller } = self.origin(site);
-        if self.origin(site).has_stack() {
+        let Some(origin) = origin(site) else { return Stack::default() };
+        let Origin { code, caller } = origin;
+        if origin.has_stack() {
             return self.whole_stack(code / 2 - 1);
         }
         let code = self.image.address(code & !3);
         if let Some(depth) = self.depth {
-            let callers = &self.stacks[caller as usize];
+            let callers = frames(caller);
             return self.relative(&[&[code], &callers[..]].concat(), callers.len() < depth);
         }
         self.relative(&[code, self.image.address(caller)], false)
@@ -210,7 +287,7 @@ impl Sites {
 
     /// A call stack by its number, up to the start of its task.
     pub fn whole_stack(&self, number: u32) -> Stack {
-        self.relative(&self.stacks[number as usize], true)
+        self.relative(&frames(number), true)
     }
 
     /// The stack with addresses relative to the image, and without frames that are outside of it.
@@ -218,6 +295,18 @@ impl Sites {
         let frames = frames.iter().filter_map(|&frame| self.image.relative(frame)).collect();
         Stack { frames, complete }
     }
+}
+
+/// Where a site is, if that is known.
+fn origin(site: SiteId) -> Option<Origin> {
+    let number = (site.number() >> 1) as usize;
+    let origin = look(|known| known.origins.get(number).copied()).flatten();
+    origin.filter(|&origin| site != UNKNOWN && origin != UNKNOWN_ORIGIN)
+}
+
+/// The frames of a call stack.
+fn frames(number: u32) -> Box<[usize]> {
+    look(|known| known.stacks.get(number as usize).cloned()).flatten().unwrap_or_default()
 }
 
 /// The return addresses from the frame at `frame` outwards, into `into`; how many. The frames must lie in `low..high`,
@@ -265,10 +354,12 @@ mod tests {
     fn origins_are_numbered_once() {
         let mut sites = Sites::new(Image::of_program(), None);
         let [a, b] = [1, 3].map(|code| Origin { code, caller: 7 });
-        let numbers = [a, b, a, b].map(|origin| sites.number(origin, false).number());
-        assert_eq!(numbers, [2, 4, 2, 4]);
+        let [one, two, again, other] = [a, b, a, b].map(|origin| sites.number(origin, false));
+        assert!(one == again && two == other && one != two);
         let several = sites.number(a, true);
-        assert!(Sites::is_one_of_several(several) && !Sites::is_one_of_several(SiteId::new(2).unwrap()));
+        assert!(Sites::is_one_of_several(several) && !Sites::is_one_of_several(one));
+        // Another session has the same numbers.
+        assert_eq!(Sites::new(Image::of_program(), None).number(b, false), two);
         let stack = sites.stack_number(&[1, 2]);
         assert_eq!(sites.stack_number(&[1, 2]), stack);
         let site = sites.number(Origin::free(stack), false);

@@ -1,11 +1,13 @@
 //! The start of the runtime: before `main`, and before any task.
 
 use std::process;
+use std::sync::OnceLock;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
 use dagsan_findings::FINDINGS_FILE;
 
+use crate::delays;
 use crate::exit;
 use crate::layout;
 use crate::log;
@@ -14,6 +16,14 @@ use crate::session::{self, Inside};
 use crate::sites;
 use crate::state::{EXACT, Flag, Worker, root, run_for, set_active, set_root, worker};
 use crate::threads;
+
+/// What the user asked for.
+static OPTIONS: OnceLock<Options> = OnceLock::new();
+
+/// The options, for another session.
+pub fn options() -> Options {
+    OPTIONS.get().cloned().unwrap_or_default()
+}
 
 /// Is there a session, and is this the process that it is for?
 static ON: Flag = Flag::new();
@@ -76,6 +86,8 @@ extern "C" fn start() {
     EXACT.set(options.exact);
     log::reserve(root(), sites::depth(options.stacks).is_some())
         .unwrap_or_else(|error| refuse(&format!("no memory for the access log: {error}")));
+    delays::set(options.delays);
+    let _ = OPTIONS.set(options.clone());
     session::start(options);
     threads::find_stack();
     exit::prepare().unwrap_or_else(|error| refuse(&format!("no memory for the report: {error}")));

@@ -16,6 +16,8 @@ use std::ptr;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize};
 
+use crate::caches::Caches;
+use crate::holder::Holder;
 use crate::layout::HEAD;
 use crate::log::Log;
 use crate::tables;
@@ -79,6 +81,12 @@ impl Thread {
     }
 }
 
+impl std::fmt::Debug for Worker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Worker({:x})", self.base())
+    }
+}
+
 /// There are so many workers at most.
 pub const MOST_WORKERS: usize = 16;
 
@@ -89,7 +97,13 @@ pub struct Worker {
     pub(crate) logs: [UnsafeCell<Log>; 2],
     /// The thread that runs tasks for it.
     pub(crate) owner: Thread,
-    room: [u8; HEAD - 2 * size_of::<Log>() - 4 * size_of::<usize>()],
+    /// The session of the part that it runs ahead; null if it is the root, or runs none.
+    holder: AtomicPtr<Holder>,
+    /// What it has asked lately; null if it is the root.
+    caches: AtomicPtr<Caches>,
+    /// Should what it runs ahead wait for its order before it goes on?
+    wants_order: Flag,
+    room: [u8; HEAD - 2 * size_of::<Log>() - 6 * size_of::<usize>() - 1],
     /// Can anything be parallel to what runs now? If not, accesses are not recorded.
     active: Flag,
     /// The thread whose marks may set bits of lines that are in the log of its strand: the one that runs the tasks, while something can be
@@ -121,6 +135,9 @@ impl Worker {
         Worker {
             logs: [const { UnsafeCell::new(Log::NONE) }; 2],
             owner: Thread::nobody(),
+            holder: AtomicPtr::new(ptr::null_mut()),
+            caches: AtomicPtr::new(ptr::null_mut()),
+            wants_order: Flag::new(),
             room: [0; _],
             active: Flag::new(),
             setter: Thread::nobody(),
@@ -142,10 +159,56 @@ impl Worker {
         }
     }
 
+    /// What it has asked lately.
+    #[inline(always)]
+    pub fn caches(&self) -> &'static Caches {
+        // SAFETY: null, or what `set_caches` was given. It is set before anybody runs for the worker: relaxed.
+        unsafe { self.caches.load(Relaxed).as_ref() }.unwrap_or_else(Caches::root)
+    }
+
+    /// It has these caches, and is not the root.
+    pub fn set_caches(&self, caches: &'static Caches) {
+        self.caches.store(ptr::from_ref(caches).cast_mut(), Relaxed);
+    }
+
     /// Where its tables begin. It never changes: relaxed.
     #[inline(always)]
     pub fn base(&self) -> usize {
         self.base.load(Relaxed)
+    }
+
+    /// The session of what it runs.
+    #[inline(always)]
+    pub fn holder(&self) -> &Holder {
+        // SAFETY: null, or what lives until another one is set, which the thread does that runs for this worker: relaxed.
+        unsafe { self.holder.load(Relaxed).as_ref() }.unwrap_or_else(Holder::root)
+    }
+
+    /// It runs a part whose session that is; none if null.
+    ///
+    /// # Safety
+    ///
+    /// It lives until another one is set. Only the thread that runs for this worker sets it.
+    pub unsafe fn set_holder(&self, holder: *mut Holder) {
+        self.holder.store(holder, Relaxed);
+        self.wants_order.set(false);
+    }
+
+    /// Does it run a part of the program ahead of its order?
+    #[inline(always)]
+    pub fn is_ahead(&self) -> bool {
+        !self.holder.load(Relaxed).is_null()
+    }
+
+    /// Should that wait for its order before it goes on?
+    #[inline(always)]
+    pub fn wants_order(&self) -> bool {
+        self.wants_order.get()
+    }
+
+    /// It should, as soon as it is not in its session any more.
+    pub fn want_order(&self) {
+        self.wants_order.set(self.is_ahead());
     }
 
     /// Is this the thread that runs its tasks?

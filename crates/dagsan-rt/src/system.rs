@@ -51,6 +51,26 @@ pub fn wake_one(word: &AtomicU32) {
     unsafe { call(libc::SYS_futex, [word.as_ptr().addr(), operation as usize, 1, 0, 0, 0]) };
 }
 
+/// Wakes all who sleep on the word.
+pub fn wake_all(word: &AtomicU32) {
+    let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: the word lives.
+    unsafe { call(libc::SYS_futex, [word.as_ptr().addr(), operation as usize, i32::MAX as usize, 0, 0, 0]) };
+}
+
+/// Signals go to other threads than this one, but for those of its own faults.
+pub fn hear_no_signals() {
+    // SAFETY: plain calls, on a set of this function's own.
+    unsafe {
+        let mut signals: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&raw mut signals);
+        for fault in [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGABRT] {
+            libc::sigdelset(&raw mut signals, fault);
+        }
+        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const signals, std::ptr::null_mut());
+    }
+}
+
 /// The number of this thread.
 pub fn thread_id() -> i32 {
     // SAFETY: a plain call.

@@ -1,18 +1,25 @@
 //! The tasks of the program: which one runs, on which stack, and who created whom.
 
+mod births;
+mod part;
 mod team;
 
-use std::collections::BTreeMap;
-use std::num::NonZero;
 use std::ops::Range;
-use std::panic::Location as Place;
 
 use dagsan_core::contract::Opened;
-use dagsan_core::{RECENT, Table, TaskId, TaskKind};
-use dagsan_findings as findings;
-use rustc_hash::FxHashSet;
+use dagsan_core::{Table, TaskId, TaskKind};
+
+use births::Parentage;
+pub use births::{Birth, place};
+pub use part::Stood;
 
 /// What a task runtime holds of a task: its number, and its place among those that live.
+///
+/// ```text
+///   [ 0      place │ number ]      of the root
+///   [ 1 part place │ number ]      of a part of the program that runs ahead (`part`)
+///     1  11    20      32
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct Handle(u64);
@@ -35,8 +42,9 @@ impl Handle {
         TaskId(self.0 as u32)
     }
 
-    fn slot(self) -> usize {
-        (self.0 >> 32) as usize
+    /// Its place, with the part that it is in.
+    fn place(self) -> u32 {
+        (self.0 >> 32) as u32
     }
 
     /// If the task has ended: has the stream never heard of it?
@@ -46,7 +54,7 @@ impl Handle {
 
     /// The handle of the task in that place, which runs, or was the last to end.
     pub fn of_place(tasks: &Tasks, slot: u32) -> Handle {
-        Handle::new(slot, tasks.number_of(slot))
+        Handle::new(tasks.part | slot, tasks.number_of(slot))
     }
 }
 
@@ -99,25 +107,6 @@ pub enum Shadow {
     Other(TaskId),
 }
 
-/// How a task was created.
-#[derive(Debug, Clone, Copy)]
-pub struct Birth {
-    pub name: findings::TaskKind,
-    /// Not known of a thread, whose call stack is.
-    pub place: Option<&'static Place<'static>>,
-    /// The code that has created it, as the number of a stack, if the place is not known.
-    pub call: Option<NonZero<u32>>,
-}
-
-/// Where a task comes from, in 24 bytes: there may be millions.
-#[derive(Debug, Clone, Copy)]
-struct Parentage {
-    parent: u32,
-    kind: findings::TaskKind,
-    place: Option<&'static Place<'static>>,
-    call: Option<NonZero<u32>>,
-}
-
 /// See the module's documentation.
 #[derive(Debug)]
 pub struct Tasks {
@@ -137,6 +126,14 @@ pub struct Tasks {
     last_finish: u32,
     /// The name of the task that was started last.
     last_name: u64,
+    /// What places begin with.
+    part: u32,
+    /// Places that tasks had in parts, and have here.
+    moved: Vec<(u32, u32)>,
+    /// While a part is told: the lines of thread-local variables that its tasks have touched, and what they have come to find there.
+    lent: (u64, Vec<CameTo>),
+    /// Of a part: the same, of all its tasks so far.
+    found: (u64, Vec<CameTo>),
 }
 
 /// An open scope: who opened it, and what held for that task before.
@@ -187,6 +184,10 @@ impl Tasks {
             came_to: Vec::new(),
             last_finish: 0,
             last_name: 0,
+            part: 0,
+            moved: Vec::new(),
+            lent: (0, Vec::new()),
+            found: (0, Vec::new()),
         }
     }
 
@@ -249,20 +250,14 @@ impl Tasks {
     /// The task that a handle stands for: a future, or one that lives.
     pub fn of_handle(&self, handle: Handle) -> TaskId {
         match handle.task() {
-            PENDING => self.live[handle.slot()].task,
-            known => known,
+            known if known != PENDING && self.is_of_here(handle) => known,
+            _ => self.number_of(self.slot_of(handle)),
         }
     }
 
     /// The stream has heard of the task, by this number.
     pub fn is_told(&mut self, slot: u32, task: TaskId) {
         self.live[slot as usize].task = task;
-    }
-
-    /// How the task of that number was created, if anybody can still speak of it.
-    pub fn birth(&self, task: TaskId) -> Option<Birth> {
-        let Parentage { kind: name, place, call, .. } = *self.births.get(task.0)?;
-        Some(Birth { name, place, call })
     }
 
     /// How many scopes the task there has opened that are not closed.
@@ -297,7 +292,7 @@ impl Tasks {
     /// The running task, for a task runtime.
     #[inline]
     pub fn handle(&self) -> Handle {
-        Handle::new(self.current, self.current())
+        Handle::new(self.part | self.current, self.current())
     }
 
     /// The part of its stack that nobody else knows.
@@ -312,6 +307,13 @@ impl Tasks {
         self.below = address;
     }
 
+    /// A strand begins at this address.
+    pub fn mark_at(&mut self, here: usize) {
+        let live = &mut self.live[self.current as usize];
+        live.mark = here;
+        live.lowest = live.lowest.min(here);
+    }
+
     /// A strand begins here.
     #[inline]
     pub fn mark(&mut self) {
@@ -321,16 +323,7 @@ impl Tasks {
         if self.below != 0 {
             here = self.below;
         }
-        let live = &mut self.live[self.current as usize];
-        live.mark = here;
-        live.lowest = live.lowest.min(here);
-    }
-
-    /// The stream has heard of the next task.
-    #[inline]
-    pub fn born(&mut self, parent: TaskId, birth: Birth) {
-        let Birth { name: kind, place, call } = birth;
-        self.births.push(Parentage { parent: parent.0, kind, place, call });
+        self.mark_at(here);
     }
 
     /// `child` is there, and runs. If its stack has no lowest address, it is below the frames of the running task.
@@ -377,7 +370,7 @@ impl Tasks {
                 (self.live.len() - 1) as u32
             }
         };
-        Handle::new(self.current, child)
+        Handle::new(self.part | self.current, child)
     }
 
     /// The part of the running task's stack that others may have known.
@@ -410,7 +403,8 @@ impl Tasks {
     pub fn set_stack(&mut self, task: Handle, high: usize) -> Range<usize> {
         let Live { stack: Stack { low, .. }, base, .. } = *self.running();
         let had = self.no_frames_below(high);
-        let live = &mut self.live[task.slot()];
+        let slot = self.slot_of(task);
+        let live = &mut self.live[slot as usize];
         (live.stack, live.base, live.mark, live.lowest) = (Stack { low, high }, base, high, high);
         had
     }
@@ -419,22 +413,6 @@ impl Tasks {
     pub fn begin_on(&mut self, stack: Stack) {
         let live = &mut self.live[self.current as usize];
         (live.stack, live.base, live.mark, live.lowest) = (stack, stack.high, stack.high, stack.high);
-    }
-
-    /// Is the running task the one that its thread began with?
-    pub fn is_thread(&self) -> bool {
-        let birth = self.births.get(self.current().0);
-        birth.is_some_and(|birth| birth.kind == findings::TaskKind::Thread)
-    }
-
-    /// The thread that a task is on, by the task that the thread began with.
-    pub fn thread_of(&self, mut task: u32) -> u32 {
-        while let Some(birth) = self.births.get(task)
-            && birth.kind != findings::TaskKind::Thread
-        {
-            task = birth.parent;
-        }
-        task
     }
 
     /// The running task opens a scope.
@@ -469,60 +447,41 @@ impl Tasks {
     #[inline]
     pub fn touch(&mut self, lines: u64) {
         self.live[self.current as usize].touched |= lines;
+        if self.part != 0 {
+            self.found.0 |= lines;
+        }
     }
 
     /// Has it touched this line? It may say yes of one that it has not.
     pub fn has_touched(&self, line: u64) -> bool {
-        self.running().touched & bit_of(line) != 0
+        (self.running().touched | self.lent.0) & bit_of(line) != 0
     }
 
     /// The running task, which had not touched it, has come to a line of thread-local variables. These words were in it.
     pub fn came_to(&mut self, line: u64, words: Words) {
-        self.came_to.push(CameTo { slot: self.current, line, words });
+        let came_to = CameTo { slot: self.current, line, words };
+        self.came_to.push(came_to);
+        if self.part != 0 {
+            self.found.1.push(came_to);
+        }
     }
 
     /// The lines that it has come to, and what was in them.
     pub fn found_in_variables(&self) -> impl Iterator<Item = (u64, Words)> {
         let mine = self.came_to.iter().filter(|came_to| came_to.slot == self.current);
-        mine.map(|&CameTo { line, words, .. }| (line, words))
+        mine.chain(&self.lent.1).map(|&CameTo { line, words, .. }| (line, words))
     }
 
     /// Does `task` run?
     #[inline]
     pub fn is(&self, task: Handle) -> bool {
-        self.current as usize == task.slot()
+        self.current == self.slot_of(task)
     }
 
     /// `task` runs.
     #[inline]
     pub fn resume(&mut self, task: Handle) {
-        self.go_on(task.slot() as u32);
-    }
-
-    /// All tasks but the main one have ended, and nobody will ask for them; the next one will be `next`.
-    pub fn forget(&mut self, next: u32) {
-        self.births.clear(next);
-    }
-
-    /// Are there many births that may be of no use any more?
-    #[inline]
-    pub fn want_collection(&self) -> bool {
-        self.births.wants_collection(RECENT)
-    }
-
-    /// Forgets all births but those of `spoken_of`, of tasks that live, and of their ancestors.
-    pub fn collect(&mut self, spoken_of: impl Iterator<Item = TaskId>) {
-        let mut kept = FxHashSet::default();
-        let living = self.live.iter().map(|live| live.task);
-        for task in spoken_of.chain(living) {
-            let mut task = task.0;
-            while let Some(birth) = self.births.get(task)
-                && kept.insert(task)
-            {
-                task = birth.parent;
-            }
-        }
-        self.births.retain(|task, _| kept.contains(&task));
+        self.go_on(self.slot_of(task));
     }
 
     /// Whose stack the address is in: a living task's, the main task's included.
@@ -533,68 +492,10 @@ impl Tasks {
         };
         self.live.iter().enumerate().find_map(lives)
     }
-
-    /// Is it known how it was created?
-    pub fn is_known(&self, task: u32) -> bool {
-        task == 0 || self.births.get(task).is_some()
-    }
-
-    /// Enters the task and its ancestors, to be spoken of. Returns the eldest but for the main one.
-    pub fn mention(
-        &self,
-        mut task: u32,
-        into: &mut BTreeMap<u32, findings::Task>,
-        calls: &mut BTreeMap<u32, u32>,
-    ) -> Option<u32> {
-        let mut eldest = None;
-        loop {
-            let birth = self.births.get(task);
-            let (parent, kind, created) = match birth {
-                Some(birth) => (Some(birth.parent), birth.kind, birth.place.map(place)),
-                None => (None, findings::TaskKind::Main, None),
-            };
-            into.entry(task).or_insert(findings::Task { number: task, parent, kind, created, stack: None });
-            if let Some(call) = birth.and_then(|birth| birth.call) {
-                calls.entry(task).or_insert(call.get());
-            }
-            let Some(parent) = parent else { return eldest };
-            eldest = Some(task);
-            task = parent;
-        }
-    }
 }
 
 /// The bit that stands for a line.
 #[inline]
 pub fn bit_of(line: u64) -> u64 {
     1 << (line % 64)
-}
-
-/// A place in the words of the findings.
-pub fn place(place: &Place<'_>) -> findings::Place {
-    findings::Place { file: place.file().to_owned(), line: place.line(), column: place.column() }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn births_are_kept_for_those_who_are_spoken_of_and_their_ancestors() {
-        let mut tasks = Tasks::new();
-        let birth = Birth { name: findings::TaskKind::Async, place: Some(Place::caller()), call: None };
-        for child in 1..9 {
-            let parent = TaskId(child / 2);
-            tasks.born(parent, birth);
-            tasks.spawn(TaskId(child), TaskKind::Async, Stack::default());
-            tasks.end();
-        }
-        tasks.live.truncate(1);
-        tasks.collect([TaskId(6)].into_iter());
-        let mut mentioned = BTreeMap::new();
-        tasks.mention(6, &mut mentioned, &mut BTreeMap::new());
-        let parents: Vec<_> = mentioned.values().map(|task| (task.number, task.parent)).collect();
-        assert_eq!(parents, [(0, None), (1, Some(0)), (3, Some(1)), (6, Some(3))]);
-        assert_eq!(tasks.births.iter().map(|(task, _)| task).collect::<Vec<_>>(), [1, 3, 6]);
-    }
 }

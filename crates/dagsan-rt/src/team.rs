@@ -22,6 +22,7 @@ use dagsan_core::contract::Opened;
 use dagsan_core::{Bytes, Event, LockId, LockMode, SyncId, TaskId};
 use dagsan_findings as findings;
 
+use crate::scopes;
 pub use crate::session::Inside;
 use crate::session::{self, Session};
 pub use crate::start::frame;
@@ -98,7 +99,7 @@ pub fn outside<R>(inside: &Inside, action: impl FnOnce() -> R) -> R {
 
 /// The running task opens a finish, from a function with this frame. Is the thread checked? Whatever the answer is, [`close`] comes later.
 pub fn open(frame: usize) -> bool {
-    session::open_scope(frame, Opened::Finish);
+    scopes::open_scope(frame, Opened::Finish);
     let Some(inside) = turns::is_mine().then(Inside::enter).flatten() else { return false };
     let task = session::with_inside(&inside, |session| {
         session.keep();
@@ -121,7 +122,7 @@ pub fn watch(frame: usize) -> bool {
 
 /// The running task closes its finish: all that was started in it has ended.
 pub fn close(frame: usize) {
-    session::close_scope(frame, Opened::Finish);
+    scopes::close_scope(frame, Opened::Finish);
 }
 
 /// The running task, as others may have to know it that it starts.

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::faults;
+use crate::scopes;
 use crate::session::{self, Inside};
 use crate::sites::{self, DEPTH};
 use crate::start;
@@ -71,7 +72,7 @@ unsafe extern "C" fn ends(round: *mut c_void) {
         }
         (_, inside) => {
             drop(inside);
-            session::thread_ends();
+            scopes::thread_ends();
         }
     }
 }
@@ -257,6 +258,7 @@ pub unsafe extern "C" fn pthread_create(
     entry: Entry,
     argument: *mut c_void,
 ) -> c_int {
+    session::in_order();
     static REAL: OnceLock<Option<Create>> = OnceLock::new();
     let real = *REAL.get_or_init(|| waits::next(c"pthread_create".as_ptr()));
     let Some(real) = real else {
@@ -265,7 +267,7 @@ pub unsafe extern "C" fn pthread_create(
     };
     let frame = start::frame();
     if start::is_on() && (HAS_HOOKS.get() || ALL_HAVE_HOOKS.get()) && !turns::is_mine() {
-        session::adopt_for_thread();
+        scopes::adopt_for_thread();
     }
     let Some(inside) = Inside::enter() else {
         // SAFETY: the caller's promise.
@@ -313,6 +315,7 @@ pub unsafe extern "C" fn pthread_create(
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub unsafe extern "C" fn pthread_join(thread: libc::pthread_t, result: *mut *mut c_void) -> c_int {
+    session::in_order();
     static REAL: OnceLock<Option<Join>> = OnceLock::new();
     let Some(real) = *REAL.get_or_init(|| waits::next(c"pthread_join".as_ptr())) else { return libc::ESRCH };
     let frame = start::frame();
@@ -343,6 +346,7 @@ pub unsafe extern "C" fn pthread_join(thread: libc::pthread_t, result: *mut *mut
 /// As for the function of this name in the C library, which gets all arguments.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pthread_detach(thread: libc::pthread_t) -> c_int {
+    session::in_order();
     static REAL: OnceLock<Option<Detach>> = OnceLock::new();
     let Some(real) = *REAL.get_or_init(|| waits::next(c"pthread_detach".as_ptr())) else {
         return libc::ESRCH;
@@ -384,6 +388,29 @@ pub fn hire(inside: &Inside, task: Handle, entry: extern "C" fn(usize), argument
         return None;
     }
     Some(seat)
+}
+
+/// So large are the stacks of helpers. They have pages where they are used.
+const HELPERS_STACK: usize = 256 << 20;
+
+/// Starts a thread of the runtime's own. Has it been started?
+pub fn start_helper(_: &Inside, entry: Entry, argument: *mut c_void) -> bool {
+    let Some(real) = waits::next::<Create>(c"pthread_create".as_ptr()) else { return false };
+    let mut attributes = MaybeUninit::uninit();
+    let mut name = 0;
+    // SAFETY: the attributes are initialised by the first call, and used by the others; the caller has the argument for this thread. It is told no signals of the
+    // program's.
+    unsafe {
+        let attributes = attributes.as_mut_ptr();
+        if libc::pthread_attr_init(attributes) != 0 {
+            return false;
+        }
+        libc::pthread_attr_setstacksize(attributes, HELPERS_STACK);
+        libc::pthread_attr_setdetachstate(attributes, libc::PTHREAD_CREATE_DETACHED);
+        let started = real(&raw mut name, attributes, entry, argument) == 0;
+        libc::pthread_attr_destroy(attributes);
+        started
+    }
 }
 
 /// The first function of a thread of a team.

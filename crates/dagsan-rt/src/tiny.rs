@@ -58,6 +58,8 @@ pub struct Tiny {
     left: Vec<Left>,
     /// How many strands were told without.
     direct: u64,
+    /// How many tasks were contracted in parts that were told.
+    of_parts: u64,
 }
 
 impl Tiny {
@@ -70,6 +72,7 @@ impl Tiny {
             strands: 0,
             left: Vec::new(),
             direct: 0,
+            of_parts: 0,
         }
     }
 
@@ -81,12 +84,18 @@ impl Tiny {
 
     /// How many tasks the stream has not heard of, and will not.
     pub fn contracted(&self) -> u64 {
-        self.contraction.contracted()
+        self.contraction.contracted() + self.of_parts
     }
 
     /// How many strands it has not heard of.
     pub fn strands(&self) -> u64 {
         self.strands
+    }
+
+    /// Counts what was contracted in a part that was told.
+    pub fn adds(&mut self, part: &mut Tiny) {
+        self.strands = self.strands.wrapping_add(std::mem::take(&mut part.strands));
+        self.of_parts += part.contraction.take_contracted() + std::mem::take(&mut part.of_parts);
     }
 
     /// Nothing is parallel to the present.
@@ -323,7 +332,7 @@ impl Session {
             sync.add_to(&mut tiny.own, sites, shared, |line| private.of(line));
         }
         let touched = private.touched();
-        self.touch_variables(touched);
+        let leads_to_heap = self.touch_variables(touched);
         if !self.tiny.own.is_empty() {
             self.tiny.strands += 1;
             let keeps = keeps && self.shared.is_on();
@@ -336,12 +345,15 @@ impl Session {
         if has_atomics {
             self.atomics_were_taken(keeps);
         }
+        if leads_to_heap {
+            self.tell();
+        }
         true
     }
 
     /// The atomic accesses of the running strand are in the contraction, or were told with it.
     fn atomics_were_taken(&mut self, keeps: bool) {
-        let (contraction, detector) = (&self.tiny.contraction, &**self.stream.consumer());
+        let (contraction, detector) = (&self.tiny.contraction, self.stream.consumer());
         let only = |line| {
             let [plain, atomic] = contraction.touched(line);
             (atomic | detector.only_atomic(line)) & !(plain | detector.plain(line))

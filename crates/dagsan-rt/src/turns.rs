@@ -288,6 +288,26 @@ impl Drop for Outside<'_> {
     }
 }
 
+/// The seat that goes from one thread to another, with what that runs.
+static HANDED: Mutex<Seat> = Mutex::new(Seat::NONE);
+
+/// This thread has somebody else go on with what it runs, who takes the seat up.
+pub fn put_down(inside: &Inside) {
+    let seat = SEAT.replace(Seat::NONE);
+    leave(inside, seat, |_| State::Outside);
+    *HANDED.lock().unwrap_or_else(PoisonError::into_inner) = seat;
+}
+
+/// Takes up the seat that was put down, and waits for the turn. Was there one?
+pub fn take_up(inside: &Inside) -> bool {
+    let seat = std::mem::replace(&mut *HANDED.lock().unwrap_or_else(PoisonError::into_inner), Seat::NONE);
+    if seat != Seat::NONE {
+        SEAT.set(seat);
+        come_back(inside, None);
+    }
+    seat != Seat::NONE
+}
+
 /// Does this thread run the tasks? One that has lost its turn waits for the next.
 #[inline(always)]
 pub fn is_mine() -> bool {

@@ -5,7 +5,9 @@
 //! the result is looked at is known to the compiler only: DagSan's own pass says so before the operation. Without it, it
 //! may be.
 
-use crate::state::{Flag, is_active};
+use std::cell::Cell;
+
+use crate::state::is_active;
 use crate::sync::{Change, Done};
 use crate::turns;
 
@@ -58,8 +60,10 @@ impl Use {
     }
 }
 
-/// Will the value of the next read-modify-write be used?
-static IS_USED: Flag = Flag::new();
+thread_local! {
+    /// Will the value of the next read-modify-write of this thread be used?
+    static IS_USED: Cell<bool> = const { Cell::new(false) };
+}
 
 /// The value of the atomic read-modify-write that comes next is used. Where nobody would hear of that operation, nobody
 /// need hear of this.

@@ -1,24 +1,70 @@
-//! The detector, and what is around its races (`graph::Around`), where that was asked for.
+//! The detector, and what is around its races (`graph::Around`), where that was asked for. For a part that runs ahead, who takes down what it tells.
 //!
 //! A run for the verdict has the detector alone: the graph is of use to those who look at a race, and is kept by the run that has exact places.
 
 use std::ops::{Deref, DerefMut};
 
 use dagsan_core::graph::Around;
-use dagsan_core::{Bytes, Consumer, Detector, Dropped, Error, Run, Span, Step, Strand};
+use dagsan_core::{
+    Allocator, Bytes, Consumer, Detector, Dropped, Error, Run, SiteId, Span, Step, Strand, TaskId,
+};
 
+use crate::recorder::{Item, Recorder};
 use crate::session::Session;
 
-/// See the module's documentation. To all who ask it is the detector.
+/// See the module's documentation. To all who ask it is the detector; that of a part knows nothing.
 pub struct Watched {
     detector: Detector,
     around: Option<Box<Around>>,
+    recorder: Option<Box<Recorder>>,
 }
 
 impl Watched {
     /// Keeps at most `strands` of the graph at a time; none without a graph.
     pub fn new(detector: Detector, strands: usize) -> Watched {
-        Watched { detector, around: (strands > 0).then(|| Box::new(Around::new(strands))) }
+        let around = (strands > 0).then(|| Box::new(Around::new(strands)));
+        Watched { detector, around, recorder: None }
+    }
+
+    /// From here on all is taken down, for somebody else to detect.
+    pub fn record(&mut self, recorder: Recorder) {
+        self.recorder = Some(Box::new(recorder));
+    }
+
+    /// Who takes down what is told, in a part.
+    pub fn recorder(&mut self) -> Option<&mut Recorder> {
+        self.recorder.as_deref_mut()
+    }
+
+    /// The bytes of a line that the running strand may keep of those that it has read and told of: nobody has written them who counts.
+    #[inline]
+    pub fn unwritten(&self, line: u64) -> u64 {
+        match &self.recorder {
+            None => self.detector.unwritten(line),
+            Some(recorder) => !recorder.written(line),
+        }
+    }
+
+    /// The bytes of a line that were written by somebody who counts.
+    #[inline]
+    pub fn written(&self, line: u64) -> u64 {
+        match &self.recorder {
+            None => self.detector.written(line),
+            Some(recorder) => recorder.written(line),
+        }
+    }
+
+    /// The tasks that somebody may speak of; `None` if all may be.
+    pub fn remembered_tasks(&self) -> Option<impl Iterator<Item = TaskId>> {
+        self.recorder.is_none().then(|| self.detector.remembered_tasks()).flatten()
+    }
+
+    /// What is done at the site is an allocator's doing.
+    pub fn is_allocators(&mut self, site: SiteId, what: Allocator) {
+        match &mut self.recorder {
+            None => self.detector.is_allocators(site, what),
+            Some(recorder) => recorder.push(Item::Allocators(site, what)),
+        }
     }
 
     /// What is around the races.
@@ -53,6 +99,10 @@ impl DerefMut for Watched {
 
 impl Consumer for Watched {
     fn accesses(&mut self, strand: &Strand, runs: &[Run]) -> Result<(), Error> {
+        if self.recorder.is_some() {
+            let spans: Vec<Span> = runs.iter().map(|&run| run.into()).collect();
+            return self.spans(strand, &spans);
+        }
         self.detector.accesses(strand, runs)?;
         if let Some(around) = &mut self.around {
             around.strand(strand);
@@ -61,6 +111,10 @@ impl Consumer for Watched {
     }
 
     fn spans(&mut self, strand: &Strand, spans: &[Span]) -> Result<(), Error> {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.accesses(strand.task, spans);
+            return Ok(());
+        }
         self.detector.spans(strand, spans)?;
         if let Some(around) = &mut self.around {
             around.strand(strand);
@@ -70,6 +124,10 @@ impl Consumer for Watched {
 
     #[inline]
     fn event(&mut self, step: &Step<'_>) -> Result<(), Error> {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.push(Item::Event(step.event));
+            return Ok(());
+        }
         self.detector.event(step)?;
         if let Some(around) = &mut self.around {
             around.step(step, self.detector.races());
@@ -78,11 +136,16 @@ impl Consumer for Watched {
     }
 
     fn erase(&mut self, bytes: Bytes) -> Result<(), Error> {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.push(Item::Erase(bytes));
+            return Ok(());
+        }
         self.detector.erase(bytes)
     }
 
     fn dropped(&mut self, what: Dropped) -> Result<(), Error> {
-        self.detector.dropped(what)
+        // A part has no futures: who makes one waits for its turn first.
+        if self.recorder.is_some() { Ok(()) } else { self.detector.dropped(what) }
     }
 }
 

@@ -25,7 +25,7 @@ use std::thread;
 
 use crate::crew::{Crew, Seat};
 use crate::error::{Failed, Refused};
-use crate::events::Place;
+use crate::events::{self, Place};
 use crate::executor::{self, By, EXECUTOR, Executor};
 use crate::helpers;
 use crate::job::{Job, Queued};
@@ -88,6 +88,8 @@ impl Executor {
     /// A scope is about to be opened. What is wrong with the number of workers is said where the first task starts.
     pub(crate) fn opens(&self) {
         if self.is_outside() {
+            // The executor is this thread's own.
+            events::stay_here();
             self.parallel.set(workers::wanted().is_ok_and(|workers| workers > 1));
         }
     }

@@ -12,6 +12,7 @@
 //! for those that sleep, and has a task begin with that of the scope it belongs to.
 
 use std::panic::Location;
+use std::sync::atomic::AtomicU32;
 
 /// A task's name, until it has ended; that of a future for ever. Opaque; 0 without DagSan.
 pub(crate) type Task = u64;
@@ -56,6 +57,29 @@ pub(crate) struct Blocked<'a> {
     pub(crate) place: Place,
     pub(crate) waits_for: &'a str,
 }
+
+/// The second of a join, which others may run before its turn: what DagSan has of it, in a frame of the join.
+///
+/// ```text
+///   [ run │ state │ DagSan's own … ]      state: 0, 1 nobody else has heard of it; from 2 on somebody has
+///     8     4       52 bytes
+/// ```
+#[derive(Debug)]
+#[repr(C, align(8))]
+pub(crate) struct Offer {
+    run: usize,
+    state: AtomicU32,
+    room: [u32; 13],
+}
+
+impl Offer {
+    pub(crate) const fn new() -> Offer {
+        Offer { run: 0, state: AtomicU32::new(OWN), room: [0; 13] }
+    }
+}
+
+/// It is taken back.
+const OWN: u32 = 1;
 
 /// A place in the source.
 pub(crate) type Place = &'static Location<'static>;
@@ -131,12 +155,21 @@ mod silent {
         fn worker_end(worker: u64);
     }
 
+    nothing! {
+        fn in_order();
+        fn stay_here();
+    }
+
     pub(crate) use super::context::{context, set_context};
+    #[allow(unused_imports, reason = "for rayon's drop-in")]
+    pub(crate) use super::serial::{join_begin, join_end, take_back};
 }
 
 #[cfg(all(dagsan, not(test)))]
 mod announced {
-    use super::{Blocked, Dependence, Kind, Place, Stack, Task};
+    use std::sync::atomic::Ordering::Relaxed;
+
+    use super::{Blocked, Dependence, Kind, OWN, Offer, Place, Stack, Task};
 
     /// [`Blocked`] as C sees it.
     #[repr(C)]
@@ -204,9 +237,36 @@ mod announced {
         pub(crate) safe fn worker_begin(worker: u64);
         #[link_name = "__dagsan_worker_end"]
         pub(crate) safe fn worker_end(worker: u64);
+        #[link_name = "__dagsan_in_order"]
+        pub(crate) safe fn in_order();
+        #[link_name = "__dagsan_stay_here"]
+        pub(crate) safe fn stay_here();
+        #[link_name = "__dagsan_join_begin"]
+        pub(crate) fn join_begin(offer: *mut Offer, run: extern "C" fn(*mut Offer));
+        #[link_name = "__dagsan_join_end"]
+        pub(crate) fn join_end(offer: *mut Offer);
+        fn __dagsan_take_back(offer: *mut Offer) -> bool;
         safe fn __dagsan_schedule_dependent(place: Place, what: u32);
         safe fn __dagsan_spawn(kind: u32, place: Place, low: usize, high: usize) -> Task;
         fn __dagsan_deadlock(blocked: *const RawBlocked, count: usize);
+    }
+
+    /// Is the second of the join to be run now? If not, somebody has.
+    ///
+    /// # Safety
+    ///
+    /// The offer is that of a join that has begun, and whose first has ended.
+    #[inline]
+    pub(crate) unsafe fn take_back(offer: *mut Offer) -> bool {
+        // SAFETY: the caller's promise. As long as nobody has heard of it, this thread alone changes the state.
+        unsafe {
+            let state = &(*offer).state;
+            if state.load(Relaxed) > OWN {
+                return __dagsan_take_back(offer);
+            }
+            state.store(OWN, Relaxed);
+        }
+        true
     }
 
     pub(crate) fn spawn(kind: Kind, place: Place, low: usize, high: usize) -> Task {
@@ -230,6 +290,25 @@ mod announced {
         // SAFETY: pointer and count are those of a vector that lives until the call returns, and so do the texts in
         // `blocked` that it points to; the runtime copies what it keeps.
         unsafe { __dagsan_deadlock(raw.as_ptr(), raw.len()) }
+    }
+}
+
+/// Joins, where there is nobody who could run the second.
+#[cfg(any(not(dagsan), test))]
+mod serial {
+    use super::{Offer, frame_begin, frame_end, sync};
+
+    pub(crate) unsafe fn join_begin(_: *mut Offer, _: extern "C" fn(*mut Offer)) {
+        frame_begin();
+    }
+
+    pub(crate) unsafe fn take_back(_: *mut Offer) -> bool {
+        true
+    }
+
+    pub(crate) unsafe fn join_end(_: *mut Offer) {
+        sync();
+        frame_end();
     }
 }
 
@@ -441,5 +520,11 @@ pub(crate) mod recorded {
 
     pub(crate) fn keep_books(_: bool) {}
 
+    pub(crate) fn in_order() {}
+
+    pub(crate) fn stay_here() {}
+
     pub(crate) use super::context::{context, set_context};
+    #[allow(unused_imports, reason = "for rayon's drop-in")]
+    pub(crate) use super::serial::{join_begin, join_end, take_back};
 }

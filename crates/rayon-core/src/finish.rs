@@ -28,7 +28,7 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 use std::ptr::NonNull;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread::{self, ThreadId};
+use std::thread::ThreadId;
 
 use crate::events::{self, Kind, Place, Task};
 use crate::local::{self, Context, Worker};
@@ -119,7 +119,7 @@ impl Finish {
         Finish {
             scope,
             number: Cell::new(0),
-            thread: thread::current().id(),
+            thread: local::thread(),
             outer: local::finish(),
             context: Context::copy(),
             before: Cell::new(0),
@@ -136,6 +136,7 @@ impl Finish {
 
     /// Opens it. It must not move until it is closed.
     pub(crate) fn open(&self) {
+        events::in_order();
         if self.scope {
             tasks::finish_begin();
             self.number.set(events::innermost_finish());
@@ -157,6 +158,11 @@ impl Finish {
         }
     }
 
+    /// The thread that runs its jobs.
+    pub(crate) fn thread(&self) -> ThreadId {
+        self.thread
+    }
+
     fn queue(&self) -> MutexGuard<'_, Queue> {
         // Nothing panics while it is held.
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
@@ -164,12 +170,14 @@ impl Finish {
 
     /// Does a job wait, here or further out?
     pub(crate) fn has_jobs(&self) -> bool {
+        events::in_order();
         // SAFETY: the finishes around an open one are open, so they live.
         !self.queue().turns.is_empty() || self.outer.is_some_and(|outer| unsafe { outer.as_ref() }.has_jobs())
     }
 
     /// Runs the next job, if one waits.
     fn run_one(&self) -> bool {
+        events::in_order();
         // The queue is free again when the job runs.
         let next = self.queue().pop();
         match next {
@@ -190,7 +198,8 @@ impl Finish {
     /// Spawns a job. Its work was allocated before; what it holds lives until the finish has closed, and so does the
     /// finish.
     pub(crate) fn spawn(&self, request: Request) {
-        if self.thread != thread::current().id() {
+        events::in_order();
+        if self.thread != local::thread() {
             return events::books(|| self.queue().push(Job { request, task: None }));
         }
         if !request.pool.is_current() {

@@ -5,13 +5,15 @@
 //!         └──────────── b ─────────────────────┴─ sync, frame ends ─►
 //! ```
 //!
+//! Where DagSan has threads for that, the second closure runs beside the first (`tasks::run_both`): what it does is told to the detector when its turn comes,
+//! as if it had run then.
+//!
 //! A sync joins what the frame has spawned and nothing else. So a job that one of the two closures spawns in a scope
 //! outside is not joined here, as in rayon.
 
 use std::mem::{self, MaybeUninit};
 use std::panic::{Location, resume_unwind};
 
-use crate::events::Kind;
 use crate::finish::Call;
 use crate::split::{FnContext, Level};
 use crate::tasks;
@@ -57,13 +59,11 @@ where
     let first = Job { body: &raw const a, result: results.0.as_mut_ptr() };
     let second = Job { body: &raw const b, result: results.1.as_mut_ptr() };
     let call = Call::begin(true);
-    tasks::frame_begin();
-    // SAFETY: jobs of these types, whose closures are forgotten below.
+    // SAFETY: jobs of these types, whose closures are forgotten below; they and their results may be sent, as rayon demands.
     let panics = unsafe {
-        let first = tasks::run_job(Kind::Spawn, place, (&raw const first).cast(), enter::<RA, A>);
-        (first, tasks::run_rest((&raw const second).cast(), enter::<RB, B>))
+        let first = tasks::Call::new((&raw const first).cast(), enter::<RA, A>);
+        tasks::run_both(place, first, tasks::Call::new((&raw const second).cast(), enter::<RB, B>))
     };
-    tasks::frame_end();
     drop(call);
     mem::forget(a);
     mem::forget(b);

@@ -1,8 +1,8 @@
 //! rayon-core's interface, for programs that are checked by DagSan.
 //!
 //! `cargo dagsan` compiles this source in place of that of rayon-core, so a program that uses rayon is checked as it is.
-//! Everything runs serially, depth first, on the thread that calls; what counts is the logical structure, and that is
-//! told to DagSan, task by task:
+//! Everything runs depth first, on the thread that calls, but for the second of a join, which DagSan may be asked to run on another thread meanwhile; what counts is the logical
+//! structure, and that is told to DagSan, task by task:
 //!
 //! | rayon | DagSan |
 //! |---|---|

@@ -17,6 +17,7 @@
 use std::cell::Cell;
 use std::mem::ManuallyDrop;
 use std::ptr::{self, NonNull};
+use std::thread::{self, ThreadId};
 
 use crate::events;
 use crate::finish::Finish;
@@ -189,9 +190,37 @@ pub(crate) fn on(worker: Option<Worker>, body: &mut dyn FnMut()) {
     arrive();
 }
 
-/// The same on another worker of the same pool, or on the same.
+/// What holds for what may be on another worker of the same pool, or on the same.
+pub(crate) fn elsewhere() -> Context {
+    Context::copy().with_worker(worker().map(|worker| Worker { index: None, ..worker }))
+}
+
+/// The same, until `body` has returned, which must not unwind.
 pub(crate) fn stolen(body: &mut dyn FnMut()) {
     on(worker().map(|worker| Worker { index: None, ..worker }), body);
+}
+
+/// The same on another thread, which stands for the one that the finish around is of.
+pub(crate) fn offered(context: &Context, body: &mut dyn FnMut()) {
+    // SAFETY: it is open as long as the thread waits that has offered this.
+    let thread = context.finish.get().map(|finish| unsafe { finish.as_ref() }.thread());
+    let before = STANDS_FOR.replace(thread);
+    context.around(|| {
+        arrive();
+        body();
+        leave();
+    });
+    STANDS_FOR.set(before);
+}
+
+thread_local! {
+    /// The thread that this one stands for, if it is another.
+    static STANDS_FOR: Cell<Option<ThreadId>> = const { Cell::new(None) };
+}
+
+/// The thread that runs this, as far as the program can tell.
+pub(crate) fn thread() -> ThreadId {
+    STANDS_FOR.get().unwrap_or_else(|| thread::current().id())
 }
 
 /// This thread is the first worker of `pool` for good, as in rayon. The pool then lives for good too.

@@ -21,7 +21,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::value_name;
 use batch::{Builder, Profile};
 pub use batch::{Form, wait};
-use case::{Case, Failure};
+use case::{Case, Failure, Tasks};
 
 /// Options of `fuzz-native`.
 #[derive(Debug, clap::Args)]
@@ -54,12 +54,25 @@ pub struct Args {
     /// Tasks are threads. What a run shows depends on its order, which the program tells and the oracle is given
     #[arg(long)]
     threads: bool,
+    /// Tasks are halves of rayon's joins, which run beside each other if `--options` has several workers
+    #[arg(long, conflicts_with = "threads")]
+    joins: bool,
     /// Processes at a time
     #[arg(long, default_value_t = std::thread::available_parallelism().map_or(1, usize::from))]
     jobs: usize,
     /// Print the programs as Rust can say them, and what the oracle says, instead of judging them
     #[arg(long)]
     show: bool,
+}
+
+impl Args {
+    fn tasks(&self) -> Tasks {
+        match (self.threads, self.joins) {
+            (true, _) => Tasks::Threads,
+            (_, true) => Tasks::Joins,
+            _ => Tasks::Both,
+        }
+    }
 }
 
 /// Where counterexamples are kept: those of the engines, in `native` those of this command, and in `threads` those of `--threads`.
@@ -74,7 +87,7 @@ pub fn run(root: &Path, args: &Args) -> Result<()> {
     let engine = args.engine.as_deref().map(order::find).transpose()?;
     if args.show {
         for number in 0..args.programs {
-            let case = Case::random(args.seed.wrapping_add(number), args.class, engine, args.threads)?;
+            let case = Case::random(args.seed.wrapping_add(number), args.class, engine, args.tasks())?;
             println!("// {}\n{}{}{case}\n", case.name, nest_line(&case), case.said.program);
         }
         return Ok(());
@@ -86,12 +99,12 @@ pub fn run(root: &Path, args: &Args) -> Result<()> {
             .unwrap_or_else(|_| ProgressStyle::default_bar()),
     );
     let mut tally = Tally { building: start.elapsed(), ..Tally::default() };
-    let mut cases = kept(root, engine, args.threads)?;
+    let mut cases = kept(root, engine, args.tasks())?;
     let mut next = 0;
     loop {
         let end = args.programs.min(next + args.batch.max(1));
         for seed in next..end {
-            cases.push(Case::random(args.seed.wrapping_add(seed), args.class, engine, args.threads)?);
+            cases.push(Case::random(args.seed.wrapping_add(seed), args.class, engine, args.tasks())?);
         }
         bar.set_message("building");
         if let Some((case, failure)) = batch(&builder, &cases, args.jobs, &mut tally, &bar)? {
@@ -191,10 +204,10 @@ fn nest_line(case: &Case) -> String {
 const NEST: &str = "// nest ";
 
 /// The programs that are kept, each with every engine that supports it.
-fn kept(root: &Path, engine: Option<&'static Engine>, threads: bool) -> Result<Vec<Case>> {
+fn kept(root: &Path, engine: Option<&'static Engine>, tasks: Tasks) -> Result<Vec<Case>> {
     let mut cases = Vec::new();
     let kept = root.join(REGRESSIONS);
-    let of_threads = threads.then(|| (kept.join("threads"), true));
+    let of_threads = (tasks == Tasks::Threads).then(|| (kept.join("threads"), true));
     let directories = [(kept.clone(), false), (kept.join("native"), true)];
     for (directory, is_said) in directories.into_iter().chain(of_threads) {
         let listing = directory.read_dir().with_context(|| format!("cannot list {}", directory.display()))?;
@@ -206,7 +219,7 @@ fn kept(root: &Path, engine: Option<&'static Engine>, threads: bool) -> Result<V
                 fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
             let own = text.lines().find_map(|line| line.strip_prefix(NEST)?.parse().ok());
             for nest in (0..NESTS).chain(own) {
-                cases.push(Case::kept(&path, is_said, nest, engine, threads)?);
+                cases.push(Case::kept(&path, is_said, nest, engine, tasks)?);
             }
         }
     }
@@ -222,7 +235,11 @@ fn report(args: &Args, builder: &Builder, case: &Case, failure: Failure) -> Resu
     if let Some(seed) = case.seed {
         let class = args.class.map(|class| format!(" --class {class}")).unwrap_or_default();
         let engine = args.engine.as_ref().map(|name| format!(" --engine {name}")).unwrap_or_default();
-        let threads = if args.threads { " --threads" } else { "" };
+        let threads = match args.tasks() {
+            Tasks::Both => "",
+            Tasks::Threads => " --threads",
+            Tasks::Joins => " --joins",
+        };
         let compiled = if args.compiled { " --compiled" } else { "" };
         let options = match args.options.as_str() {
             "" => String::new(),

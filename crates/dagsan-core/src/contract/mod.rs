@@ -157,6 +157,13 @@ impl<T: Copy> Contraction<T> {
         self.tasks - self.told
     }
 
+    /// The same; from here on they are counted anew.
+    pub fn take_contracted(&mut self) -> u64 {
+        let contracted = self.contracted();
+        (self.tasks, self.told) = (0, 0);
+        contracted
+    }
+
     /// Is there anything that the stream has not heard of?
     #[inline]
     pub fn is_pending(&self) -> bool {

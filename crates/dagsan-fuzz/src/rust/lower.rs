@@ -181,7 +181,7 @@ impl<'p> Lowering<'p> {
 
     /// The body of a task.
     fn task(&mut self, body: &'p [Stmt]) -> usize {
-        self.function(body, is_procedure(body))
+        self.function(body, !self.nest.is_joins() && is_procedure(body))
     }
 
     fn body(&mut self, mut body: &'p [Stmt]) -> Vec<Op> {
@@ -195,6 +195,9 @@ impl<'p> Lowering<'p> {
                 let second;
                 (second, rest) = rest.split_at(half);
                 ops.push(Op::Join { first: self.task(spawned), second: self.function(second, true) });
+            } else if self.nest.is_joins() && matches!(stmt, Stmt::Call(_) | Stmt::Sync) {
+                // A procedure is a join and what is around it.
+                ops.extend(self.body(stmt.body().map_or(&[], Vec::as_slice)));
             } else {
                 let op = self.stmt(stmt, rest.first(), &mut locks, &mut syncs);
                 ops.extend(op.into_iter().flat_map(|op| self.told(stmt, op)));

@@ -30,6 +30,9 @@ pub(super) enum Form {
     Late,
 }
 
+/// Added to the number of a program in which all that starts tasks is a join (`joins.rs`).
+pub const JOINS: u64 = 1 << 63;
+
 /// See the module's documentation.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Nest {
@@ -47,6 +50,11 @@ impl Nest {
                 || matches!(stmt, Stmt::Lock(..) | Stmt::Unlock(_) | Stmt::Isolated(_))
         };
         Nest { number: said.nest, any_order: !said.program.walk().any(decides) }
+    }
+
+    /// Are there joins only?
+    pub(super) fn is_joins(self) -> bool {
+        self.number & JOINS != 0
     }
 
     fn chance(self, body: &[Stmt]) -> u64 {
@@ -85,6 +93,9 @@ impl Nest {
     /// If `body` is spawned and joined again as by a join: how many statements of `rest` are the second half.
     pub(super) fn join(self, body: &[Stmt], rest: &[Stmt]) -> Option<usize> {
         let end = rest.iter().position(|stmt| *stmt == Stmt::Sync).unwrap_or(rest.len());
+        if self.is_joins() {
+            return Some(end);
+        }
         let refused = self.number < 2 || walk(body).any(waits) || is_procedure(&rest[..end]);
         (!refused && self.chance(body) > 0).then_some(end)
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dagsan_core::{Bytes, Construct, LockMode};
 
-use super::nest::{Nest, can_be_detached};
+use super::nest::{JOINS, Nest, can_be_detached};
 use crate::program::{Program, Stmt};
 
 /// The name of the lock that stands for isolated sections.
@@ -17,10 +17,17 @@ pub struct Said {
     pub program: Program,
     /// How many statements of the original were left out, or became others.
     pub changed: usize,
-    /// Which constructs are written with rayon, none below 2: see `nest.rs`. If it is odd, the arena is a block of the heap.
+    /// Which constructs are written with rayon, none below 2: see `nest.rs`. If it is odd, the arena is a block of the heap; with `JOINS` of `nest.rs` there are joins only.
     pub nest: u64,
     /// Are its tasks threads?
     pub threads: bool,
+}
+
+impl Said {
+    /// Is it written with joins of rayon's alone?
+    pub fn is_joins(&self) -> bool {
+        self.nest & JOINS != 0
+    }
 }
 
 /// Puts what Rust can say in the place of what it cannot. If the program is `structured`, whoever gets a future has come

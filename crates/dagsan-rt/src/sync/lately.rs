@@ -14,6 +14,7 @@ use std::cell::Cell;
 use dagsan_core::AccessKind;
 
 use super::Done;
+use crate::caches::caches;
 use crate::uses::Use;
 
 const ENTRIES: usize = 1024;
@@ -31,35 +32,37 @@ struct Entry {
 }
 
 /// See the module's documentation.
-pub(super) struct Lately {
+pub struct Lately {
     entries: [Cell<Entry>; ENTRIES],
     epoch: Cell<u32>,
 }
 
-// SAFETY: only the thread that owns the session looks at it (`is_owner`), and whoever ends the program does not.
+// SAFETY: only the thread that runs for its worker looks at it (`is_owner`), and whoever ends the program does not.
 unsafe impl Sync for Lately {}
 
-static LATELY: Lately = Lately {
-    entries: [const {
-        Cell::new(Entry {
-            address: 0,
-            epoch: 0,
-            bytes: 0,
-            kind: AccessKind::Read,
-            uses: Use::None,
-            stored: None,
-        })
-    }; ENTRIES],
-    epoch: Cell::new(1),
-};
+const NONE: Entry =
+    Entry { address: 0, epoch: 0, bytes: 0, kind: AccessKind::Read, uses: Use::None, stored: None };
+
+impl Lately {
+    pub(crate) const fn new() -> Lately {
+        Lately { entries: [const { Cell::new(NONE) }; ENTRIES], epoch: Cell::new(1) }
+    }
+}
+
+/// That of this thread's worker.
+#[inline(always)]
+fn lately() -> &'static Lately {
+    &caches().lately
+}
 
 /// Has the running strand done that lately? To be asked by the thread that owns the session.
 #[inline]
 pub(super) fn knows(address: usize, bytes: usize, done: Done, uses: Use) -> bool {
-    let entry = LATELY.entries[slot(address)].get();
+    let lately = lately();
+    let entry = lately.entries[slot(address)].get();
     let is_word = entry.address == address && usize::from(entry.bytes) == bytes;
     is_word
-        && entry.epoch == LATELY.epoch.get()
+        && entry.epoch == lately.epoch.get()
         && entry.kind == done.access().0
         && entry.uses == uses
         && entry.stored == stored(done)
@@ -74,27 +77,29 @@ fn stored(done: Done) -> Option<u64> {
 pub(super) fn remember(address: usize, bytes: usize, done: Done, uses: Use) {
     // At most 16.
     let bytes = bytes as u8;
-    let (epoch, kind, stored) = (LATELY.epoch.get(), done.access().0, stored(done));
-    LATELY.entries[slot(address)].set(Entry { address, epoch, bytes, kind, uses, stored });
+    let lately = lately();
+    let (epoch, kind, stored) = (lately.epoch.get(), done.access().0, stored(done));
+    lately.entries[slot(address)].set(Entry { address, epoch, bytes, kind, uses, stored });
 }
 
 /// The next operation on any word may say something.
 #[inline]
 pub(super) fn forget() {
-    let next = LATELY.epoch.get().wrapping_add(1);
-    LATELY.epoch.set(next);
+    let lately = lately();
+    let next = lately.epoch.get().wrapping_add(1);
+    lately.epoch.set(next);
     if next == 0 {
-        forget_entries();
+        forget_entries(lately);
     }
 }
 
 /// After four billion epochs, old entries would be new ones.
 #[cold]
-fn forget_entries() {
-    for entry in &LATELY.entries {
+fn forget_entries(lately: &Lately) {
+    for entry in &lately.entries {
         entry.set(Entry { epoch: 0, ..entry.get() });
     }
-    LATELY.epoch.set(1);
+    lately.epoch.set(1);
 }
 
 #[inline]

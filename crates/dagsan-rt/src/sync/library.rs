@@ -14,6 +14,7 @@ use crate::turns;
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn __dagsan_once_called() {
+    session::in_order();
     if is_active() && turns::is_mine() {
         session::called(start::frame(), Session::once_called);
     }
@@ -23,6 +24,7 @@ pub extern "C" fn __dagsan_once_called() {
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn __dagsan_once_waited(once: usize) {
+    session::in_order();
     if is_active() && turns::is_mine() {
         session::called(start::frame(), |session| {
             let task = session.told();
@@ -35,6 +37,7 @@ pub extern "C" fn __dagsan_once_waited(once: usize) {
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn __dagsan_parked() {
+    session::in_order();
     if is_active() && turns::is_mine() {
         session::called(start::frame(), |session| session.parked(this_thread()));
     }
@@ -44,6 +47,7 @@ pub extern "C" fn __dagsan_parked() {
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn __dagsan_contended(lock: usize) {
+    session::in_order();
     if is_active() && turns::is_mine() {
         session::called(start::frame(), |session| session.contended(lock, false));
     }
@@ -53,6 +57,7 @@ pub extern "C" fn __dagsan_contended(lock: usize) {
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn __dagsan_contended_reader(lock: usize) {
+    session::in_order();
     if is_active() && turns::is_mine() {
         session::called(start::frame(), |session| session.contended(lock, true));
     }
@@ -62,6 +67,7 @@ pub extern "C" fn __dagsan_contended_reader(lock: usize) {
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn __dagsan_scope_left(scope: usize) {
+    session::in_order();
     if is_active() && turns::is_mine() {
         // SAFETY: the scope waits for this thread, which has not been counted out yet.
         let words = unsafe { (scope as *const [usize; threads::SCOPE_WORDS]).read_volatile() };

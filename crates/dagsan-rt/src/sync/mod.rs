@@ -39,7 +39,7 @@ mod workers;
 
 use std::ops::Range;
 
-use dagsan_core::{AccessKind, Bytes, Detector, Event, Location, LockId, Run, Span, SyncId, TaskId};
+use dagsan_core::{AccessKind, Bytes, Event, Location, LockId, Run, Span, SyncId, TaskId};
 use rustc_hash::FxHashSet;
 
 use crate::log;
@@ -50,11 +50,14 @@ use crate::session::Session;
 use crate::shared::Shared;
 use crate::sites::{Origin, Sites};
 use crate::uses::Use;
+use crate::watched::Watched;
 use fences::Fences;
 use futex::Futexes;
+pub use lately::Lately;
 pub use locks::Change;
 use locks::{Held, LockWords};
 use once::Watch;
+pub use standing::Standing;
 use words::{Merge, Releasers, Words};
 use workers::{ISOLATED, Seats};
 
@@ -231,7 +234,7 @@ impl Sync {
         sites: &mut Sites,
         shared: &mut Shared,
         keeps: bool,
-        detector: &Detector,
+        detector: &Watched,
         only: impl Fn(u64) -> u64,
     ) {
         self.known.clear();

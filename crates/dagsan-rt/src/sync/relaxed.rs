@@ -21,7 +21,7 @@ const FEW: usize = 64;
 
 impl Sync {
     /// Can no relaxed operation mean anything but an access, if nobody has released its word?
-    fn means_nothing(&self) -> bool {
+    pub fn means_nothing(&self) -> bool {
         self.is_idle() && self.fences.is_empty() && self.futexes.given.is_empty()
     }
 

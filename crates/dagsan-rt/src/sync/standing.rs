@@ -19,6 +19,7 @@ use std::cell::Cell;
 use dagsan_core::{AccessKind, Location};
 
 use super::{Access, Done};
+use crate::caches::caches;
 use crate::uses::Use;
 
 const ENTRIES: usize = 1 << 15;
@@ -36,21 +37,47 @@ struct Entry {
 
 const NONE: Entry = Entry { line: 0, mask: 0, epoch: 0, code: 0, bytes: 0, uses: Use::None };
 
-struct Standing {
+/// See the module's documentation.
+pub struct Standing {
     entries: [[Cell<Entry>; 2]; ENTRIES],
     epoch: Cell<u32>,
     /// Has the epoch any entries?
     any: Cell<bool>,
 }
 
-// SAFETY: only the thread that owns the session looks at it (`is_owner`), and whoever ends the program does not.
+// SAFETY: only the thread that runs for its worker looks at it (`is_owner`), and whoever ends the program does not.
 unsafe impl Sync for Standing {}
 
-static STANDING: Standing = Standing {
-    entries: [const { [const { Cell::new(NONE) }; 2] }; ENTRIES],
-    epoch: Cell::new(1),
-    any: Cell::new(false),
-};
+impl Standing {
+    pub(crate) const fn new() -> Standing {
+        Standing {
+            entries: [const { [const { Cell::new(NONE) }; 2] }; ENTRIES],
+            epoch: Cell::new(1),
+            any: Cell::new(false),
+        }
+    }
+
+    /// Makes one where it is to be: it is too large for a stack.
+    ///
+    /// # Safety
+    ///
+    /// There is room for it.
+    pub(crate) unsafe fn begin(at: *mut Standing) {
+        // SAFETY: the caller's promise; the entries are in the room.
+        unsafe {
+            let entries = (&raw mut (*at).entries).cast::<Cell<Entry>>();
+            (0..2 * ENTRIES).for_each(|number| entries.add(number).write(Cell::new(NONE)));
+            (&raw mut (*at).epoch).write(Cell::new(1));
+            (&raw mut (*at).any).write(Cell::new(false));
+        }
+    }
+}
+
+/// That of this thread's worker.
+#[inline(always)]
+fn standing() -> &'static Standing {
+    &caches().standing
+}
 
 /// Can an operation have an entry, if it is relaxed?
 pub(super) fn is_open_to(done: Done) -> bool {
@@ -60,7 +87,7 @@ pub(super) fn is_open_to(done: Done) -> bool {
 #[inline]
 fn entry(line: u64, kind: AccessKind) -> &'static Cell<Entry> {
     let slot = (line ^ line >> 15) as usize % ENTRIES;
-    &STANDING.entries[slot][usize::from(kind == AccessKind::Write)]
+    &standing().entries[slot][usize::from(kind == AccessKind::Write)]
 }
 
 /// The bytes of an aligned word.
@@ -80,7 +107,7 @@ pub(super) fn knows(address: usize, bytes: usize, done: Done, uses: Use, code: u
     let entry = entry(at.line, done.access().0).get();
     entry.line == at.line
         && entry.mask & at.mask == at.mask
-        && entry.epoch == STANDING.epoch.get()
+        && entry.epoch == standing().epoch.get()
         && (entry.code, usize::from(entry.bytes), entry.uses) == (code, bytes, uses)
 }
 
@@ -88,19 +115,19 @@ pub(super) fn knows(address: usize, bytes: usize, done: Done, uses: Use, code: u
 pub(super) fn remember(access: &Access, code: u32) {
     let Access { address, bytes, kind, uses } = *access;
     let at = location(address, bytes);
-    let (cell, epoch, bytes) = (entry(at.line, kind), STANDING.epoch.get(), bytes as u8);
+    let (cell, epoch, bytes) = (entry(at.line, kind), standing().epoch.get(), bytes as u8);
     let known = cell.get();
     let same =
         (known.line, known.epoch, known.code, known.bytes, known.uses) == (at.line, epoch, code, bytes, uses);
     let mask = if same { known.mask | at.mask } else { at.mask };
     cell.set(Entry { line: at.line, mask, epoch, code, bytes, uses });
-    STANDING.any.set(true);
+    standing().any.set(true);
 }
 
 /// Are there any entries?
 #[inline]
 pub fn is_any() -> bool {
-    STANDING.any.get()
+    standing().any.get()
 }
 
 /// The line was accessed otherwise, or must be told of again.
@@ -118,13 +145,14 @@ pub fn forget(line: u64) {
 
 /// The next operation on any word may say something.
 #[inline]
-pub(super) fn forget_all() {
-    if STANDING.any.replace(false) {
-        let next = STANDING.epoch.get().wrapping_add(1);
-        STANDING.epoch.set(next.max(1));
+pub fn forget_all() {
+    let standing = standing();
+    if standing.any.replace(false) {
+        let next = standing.epoch.get().wrapping_add(1);
+        standing.epoch.set(next.max(1));
         if next == 0 {
             // After four billion epochs, old entries would be new ones.
-            STANDING.entries.iter().flatten().for_each(|entry| entry.set(NONE));
+            standing.entries.iter().flatten().for_each(|entry| entry.set(NONE));
         }
     }
 }

@@ -140,9 +140,14 @@ fn without_findings(status: ExitStatus) -> Outcome {
             (format!("ended with code {code}"), known)
         }
     };
-    // What ends by itself tells, if it was built to.
-    let hint =
-        if status.signal().is_none() { "; was it built by `cargo dagsan` or `dagsan cc`?" } else { "" };
+    // What ends by itself tells, if it was built to. A race may be the end of a program whose tasks run at once.
+    let hint = match status.signal() {
+        None => "; was it built by `cargo dagsan` or `dagsan cc`?",
+        Some(libc::SIGILL | libc::SIGABRT | libc::SIGBUS | libc::SIGFPE | libc::SIGSEGV) => {
+            "; DAGSAN_OPTIONS=workers=1 runs rayon's tasks one after the other, which may get further"
+        }
+        Some(_) => "",
+    };
     let why = format!("the program {how} and left no findings: nothing can be said about races{hint}");
     Outcome { code, program: program_code(status), asked: None, report: Err(why), another_way: None }
 }
@@ -185,6 +190,8 @@ mod tests {
         assert!(
             killed.report.unwrap_err().starts_with("the program was ended by signal 11 (SIGSEGV) and left")
         );
+        assert!(outcome(11).report.unwrap_err().contains("workers=1"));
+        assert!(!outcome(9).report.unwrap_err().contains("workers=1"));
         assert_eq!(outcome(3 << 8).code, 3);
         assert_eq!(outcome(0).code, 67);
         assert_eq!(outcome(0).verdict(), None);

@@ -102,6 +102,30 @@ fn seeds_are_found_with_eight_threads() {
     all_are_as_expected(&SEEDS, "8", Some(&marked()));
 }
 
+/// What runs beside what is another thing in each run, and the verdict the same.
+fn verdicts_do_not_depend_on_workers(program: &Path) {
+    let mut wrong = Vec::new();
+    for (workers, delays) in [(2, 0), (2, 1), (4, 2), (8, 3)] {
+        for name in names(program) {
+            let options = format!("workers={workers}:delays={delays}");
+            if findings(program, &name, "2", &options).races.is_empty() != name.ends_with("_fixed") {
+                wrong.push(format!("{name} with {options}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} wrong verdicts:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn verdicts_do_not_depend_on_workers_in_development() {
+    verdicts_do_not_depend_on_workers(&SEEDS);
+}
+
+#[test]
+fn verdicts_do_not_depend_on_workers_in_optimised_programs() {
+    verdicts_do_not_depend_on_workers(&OPTIMISED);
+}
+
 #[test]
 fn optimised_seeds_are_found() {
     all_are_as_expected(&OPTIMISED, "2", None);

@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use dagsan_core::Construct;
 use dagsan_core::order::{self, Engine};
 use dagsan_findings::{End, Findings};
-use dagsan_fuzz::rust::{Layout, Observed, Region, Said, expected, observed, say, say_threads};
+use dagsan_fuzz::rust::{Layout, Observed, Region, Said, expected, observed, say, say_joins, say_threads};
 use dagsan_fuzz::{Class, Outcome, Program, Size, Stmt, generate};
 
 use super::change;
@@ -47,31 +47,51 @@ pub struct Verdict {
     racy: [BTreeSet<u64>; 2],
 }
 
+/// What the tasks of programs are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tasks {
+    /// Those of dagsan-task and rayon.
+    Both,
+    Threads,
+    /// Halves of rayon's joins.
+    Joins,
+}
+
+impl Tasks {
+    fn say(self) -> fn(&Program, bool, u64) -> Said {
+        match self {
+            Tasks::Both => say,
+            Tasks::Threads => say_threads,
+            Tasks::Joins => say_joins,
+        }
+    }
+}
+
 impl Case {
     /// The random program of a seed, to be run in one way.
     pub fn random(
         seed: u64,
         class: Option<Class>,
         engine: Option<&'static Engine>,
-        threads: bool,
+        tasks: Tasks,
     ) -> Result<Case> {
         let class = class.unwrap_or(Class::ALL[(seed % Class::ALL.len() as u64) as usize]);
         let mut rng = fastrand::Rng::with_seed(seed);
         // Larger ones take their time in the compiler, and in the oracle. `cargo xtask fuzz` has them.
         let size = Size { tasks: Size::pick(&mut rng).tasks.min(40) };
         let mut program = generate(class, &mut rng, size);
-        if !threads && rng.u32(0..6) == 0 {
+        if tasks != Tasks::Threads && rng.u32(0..6) == 0 {
             change::confuse_promises(&mut program, &mut rng);
         }
         if rng.bool() {
             change::make_own(&mut program, &mut rng);
         }
         // Threads have no syncs, after which a handle would be there.
-        let structured = !threads && !class.constructs().contains(&Construct::GeneralFuture);
+        let structured = tasks != Tasks::Threads && !class.constructs().contains(&Construct::GeneralFuture);
         // Three in four have rayon in them.
-        let nest = if rng.u32(0..4) == 0 { rng.u64(0..2) } else { rng.u64(2..) };
-        let say = if threads { say_threads } else { say };
-        let mut case = Case::new(format!("seed {seed}"), Some(seed), say(&program, structured, nest))?;
+        let nest = if rng.u32(0..4) == 0 { rng.u64(0..2) } else { rng.u64(2..1 << 63) };
+        let mut case =
+            Case::new(format!("seed {seed}"), Some(seed), tasks.say()(&program, structured, nest))?;
         case.runs.retain(|run| engine.is_none_or(|engine| engine.name == run.engine.name));
         // One engine for each, and exact places besides.
         let exact: Vec<Run> = case.runs.extract_if(.., |run| run.exact).collect();
@@ -86,12 +106,11 @@ impl Case {
         is_said: bool,
         nest: u64,
         engine: Option<&'static Engine>,
-        threads: bool,
+        tasks: Tasks,
     ) -> Result<Case> {
         let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         let program = Program::parse(&text).with_context(|| path.display().to_string())?;
-        let say = if threads { say_threads } else { say };
-        let mut case = Case::new(path.display().to_string(), None, say(&program, is_said, nest))?;
+        let mut case = Case::new(path.display().to_string(), None, tasks.say()(&program, is_said, nest))?;
         case.runs.retain(|run| engine.is_none_or(|engine| engine.name == run.engine.name));
         Ok(case)
     }

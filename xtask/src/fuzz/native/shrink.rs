@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use anyhow::Result;
 use dagsan_core::Bytes;
-use dagsan_fuzz::rust::{Said, say, say_threads};
+use dagsan_fuzz::rust::{Said, say, say_joins, say_threads};
 use dagsan_fuzz::{Program, Stmt};
 
 use super::batch::Builder;
@@ -115,7 +115,11 @@ fn without(said: &Said, removed: &[Range<usize>]) -> Said {
 
 /// The program, said as that one was. Its handles go through promises already, if they must.
 fn again(program: &Program, said: &Said) -> Said {
-    let say = if said.threads { say_threads } else { say };
+    let say = match (said.threads, said.is_joins()) {
+        (true, _) => say_threads,
+        (_, true) => say_joins,
+        _ => say,
+    };
     say(program, true, said.nest)
 }
 

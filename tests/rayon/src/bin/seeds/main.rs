@@ -22,6 +22,7 @@ macro_rules! bump {
     }};
 }
 
+mod ahead;
 mod aliases;
 mod blocks;
 mod caches;
@@ -42,7 +43,8 @@ mod workers;
 /// A name, and what it runs.
 type Seed = (&'static str, fn());
 
-const SEEDS: [&[Seed]; 15] = [
+const SEEDS: [&[Seed]; 16] = [
+    ahead::SEEDS,
     aliases::SEEDS,
     blocks::SEEDS,
     caches::SEEDS,

@@ -1,0 +1,125 @@
+//! What a part of the program tells that runs ahead (`part`): kept, to be told when the session comes to it (`replay`).
+//!
+//! ```text
+//!   items   [ event │ accesses of a task │ other memory │ … ]     in the order in which the part has told them
+//!   spans   [ …      ↑ so many of these  … ]
+//! ```
+//!
+//! Tasks have numbers of the part's own: its main task is whoever runs the part.
+//!
+//! The history is not asked while the part runs, since it belongs to the session. All that a part must know (`shared`) is what it has written
+//! itself: whatever others do has the same order to all of the part. That is in a table, [`TOLD`], as long as the part runs.
+
+use dagsan_core::{AccessKind, Allocator, Bytes, Event, SiteId, Span, TaskId};
+
+use crate::layout::{self, TOLD};
+use crate::state::Worker;
+
+/// Something that was told.
+#[derive(Debug, Clone, Copy)]
+pub enum Item {
+    Event(Event),
+    /// Accesses of the running strand of a task, so many of the spans.
+    Accesses {
+        task: TaskId,
+        spans: usize,
+    },
+    /// What is there will be other memory.
+    Erase(Bytes),
+    /// What is done at the site is an allocator's doing.
+    Allocators(SiteId, Allocator),
+    /// The block is freed: words in it are no more.
+    Freed {
+        start: usize,
+        size: usize,
+    },
+}
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub struct Recorder {
+    items: Vec<Item>,
+    spans: Vec<Span>,
+    /// Whose table says what was written.
+    worker: &'static Worker,
+}
+
+/// A part that has recorded so many bytes waits until it is told.
+const MOST: usize = 32 << 20;
+
+impl Recorder {
+    /// Nothing was told, for a part that this worker runs.
+    pub fn new(worker: &'static Worker) -> Recorder {
+        Recorder { items: Vec::new(), spans: Vec::new(), worker }
+    }
+
+    #[inline]
+    pub fn push(&mut self, item: Item) {
+        self.items.push(item);
+        self.look_at_size();
+    }
+
+    pub fn accesses(&mut self, task: TaskId, spans: &[Span]) {
+        self.items.push(Item::Accesses { task, spans: spans.len() });
+        self.spans.extend_from_slice(spans);
+        for span in spans.iter().filter(|span| span.first.kind == AccessKind::Write) {
+            for_lines(span, |line, mask| {
+                // SAFETY: the tables cover all addresses of the program; only the thread that runs the part uses those of its worker.
+                unsafe { *layout::mask_of(self.worker, TOLD, line) |= mask };
+            });
+        }
+        self.look_at_size();
+    }
+
+    /// If there is a lot, the part is told before there is more.
+    #[inline]
+    fn look_at_size(&self) {
+        if self.items.len() * size_of::<Item>() + self.spans.len() * size_of::<Span>() >= MOST {
+            self.worker.want_order();
+        }
+    }
+
+    /// The bytes of a line that the part was told to have written.
+    #[inline]
+    pub fn written(&self, line: u64) -> u64 {
+        // SAFETY: as above.
+        unsafe { *layout::mask_of(self.worker, TOLD, line) }
+    }
+
+    /// All that was told, with the spans of accesses. Nothing is recorded any more.
+    pub fn take(&mut self) -> Told {
+        for span in self.spans.iter().filter(|span| span.first.kind == AccessKind::Write) {
+            for_lines(span, |line, _| {
+                // SAFETY: the thread that ran the part has ended it, or waits.
+                unsafe { *layout::mask_of(self.worker, TOLD, line) = 0 };
+            });
+        }
+        Told { items: std::mem::take(&mut self.items), spans: std::mem::take(&mut self.spans) }
+    }
+}
+
+/// What a part has told.
+#[derive(Debug)]
+pub struct Told {
+    items: Vec<Item>,
+    spans: Vec<Span>,
+}
+
+impl Told {
+    /// Each item, with its spans.
+    pub fn iter(&self) -> impl Iterator<Item = (&Item, &[Span])> {
+        let mut rest = &self.spans[..];
+        self.items.iter().map(move |item| {
+            let count = if let Item::Accesses { spans, .. } = item { *spans } else { 0 };
+            let (spans, others) = rest.split_at(count);
+            rest = others;
+            (item, spans)
+        })
+    }
+}
+
+/// The lines of a span, and which of their bytes.
+#[inline]
+pub fn for_lines(&Span { first, more }: &Span, mut action: impl FnMut(u64, u64)) {
+    (first.at.line..=first.at.line + u64::from(more)).for_each(|line| action(line, first.at.mask));
+}

@@ -24,8 +24,10 @@ use crate::session::{self, Inside};
 use crate::sites;
 use crate::start;
 use crate::state::{is_active, is_owner, worker};
+use crate::system;
 use crate::threads;
 use crate::turns;
+use crate::withheld::Withheld;
 
 /// The memory of a race.
 #[derive(Debug, Clone)]
@@ -345,10 +347,14 @@ pub unsafe extern "C" fn free(block: *mut c_void) {
     unsafe { give_back(block) }
 }
 
-/// The allocator gets these blocks back, which a part has freed.
-pub fn give_back_all(blocks: impl Iterator<Item = *mut c_void>) {
+/// The allocator and the system get back what a part has freed.
+pub fn give_back_all(freed: &mut Withheld) {
     // SAFETY: each was freed once, and was not used since.
-    blocks.for_each(|block| unsafe { __libc_free(block) });
+    freed.take_all().for_each(|block| unsafe { __libc_free(block) });
+    for (start, size) in freed.take_pages() {
+        // SAFETY: the program has given them back.
+        unsafe { system::call(libc::SYS_munmap, [start, size, 0, 0, 0, 0]) };
+    }
 }
 
 /// The allocator gets a block back, or one that has waited long enough (`quarantine`).

@@ -13,7 +13,7 @@ use crate::layout;
 use crate::session;
 use crate::sites;
 use crate::start;
-use crate::state::is_active;
+use crate::state::{is_active, worker};
 
 /// There is something at these addresses from here on.
 fn covered(start: *mut c_void, size: usize) {
@@ -71,7 +71,16 @@ pub unsafe extern "C" fn mmap64(
 /// As for the function of this name in the C library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn munmap(start: *mut c_void, size: usize) -> c_int {
-    session::in_order();
+    if worker().is_ahead() && start::is_on() {
+        let frame = start::frame();
+        let withheld = session::with(|session| {
+            session.free(start as usize, size, true, frame);
+            session.freed.put_pages(start as usize, size);
+        });
+        if withheld.is_some() {
+            return 0;
+        }
+    }
     // SAFETY: the caller's promise.
     let result = unsafe { libc::syscall(libc::SYS_munmap, start, size) as c_int };
     if result == 0 && is_active() && start::is_on() {

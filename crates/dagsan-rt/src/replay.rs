@@ -111,7 +111,7 @@ impl Session {
         // A part that is told to another part is told again, and its blocks wait until then.
         match self.stream.consumer_mut().recorder() {
             Some(_) => self.freed.append(&mut part.freed),
-            None => heap::give_back_all(part.freed.take_all()),
+            None => heap::give_back_all(&mut part.freed),
         }
         living
     }

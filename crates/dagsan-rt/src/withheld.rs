@@ -1,6 +1,8 @@
-//! Blocks that a part of the program has freed (`part`), and that the allocator does not have back before the part is told.
+//! Blocks that a part of the program has freed (`part`), and that the allocator does not have back before the part is told; and pages, which the system does not have
+//! back.
 //!
-//! Somebody else would get them, and what he does to them would be told before what the part has done. The part itself may have them again.
+//! Somebody else would get them, and what he does to them would be told before what the part has done. The part itself may have blocks again. It cannot wait for its order where it
+//! frees them: the standard library does so with locks of its own.
 
 use std::ffi::c_void;
 
@@ -15,6 +17,8 @@ pub struct Withheld {
     /// By the bytes that they have room for.
     blocks: FxHashMap<usize, Vec<*mut c_void>>,
     bytes: usize,
+    /// Where they begin, and how many bytes they have.
+    pages: Vec<(usize, usize)>,
 }
 
 impl Withheld {
@@ -23,6 +27,11 @@ impl Withheld {
         self.blocks.entry(room).or_default().push(block);
         self.bytes += room;
         self.bytes > MANY
+    }
+
+    /// Pages, too.
+    pub fn put_pages(&mut self, start: usize, size: usize) {
+        self.pages.push((start, size));
     }
 
     /// The latest one that the C library's allocator could have chosen for so many bytes.
@@ -39,9 +48,15 @@ impl Withheld {
             self.blocks.entry(room).or_default().append(&mut blocks);
         }
         self.bytes += std::mem::take(&mut other.bytes);
+        self.pages.append(&mut other.pages);
     }
 
-    /// All of them, to be given back.
+    /// All pages, to be given back.
+    pub fn take_pages(&mut self) -> impl Iterator<Item = (usize, usize)> {
+        self.pages.drain(..)
+    }
+
+    /// All blocks, to be given back.
     pub fn take_all(&mut self) -> impl Iterator<Item = *mut c_void> {
         self.bytes = 0;
         self.blocks.drain().flat_map(|(_, blocks)| blocks)

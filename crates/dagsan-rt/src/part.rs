@@ -9,7 +9,7 @@
 //!
 //! **The verdict is that of the serial run.** In a program of forks and joins the graph does not depend on who runs what. So a part need not
 //! wait for what comes before it, as long as it does nothing else than fork, join and access memory: all of that is recorded (`recorder`), and told to the session
-//! in the order in which one thread would have told it. What orders tasks by other means (locks, release and acquire, promises, threads) means what the
+//! in the order in which one thread would have told it. What orders tasks by other means, or shows what others do (locks, atomic operations, promises, threads), means what the
 //! order of the run makes of it. Whoever comes to such an operation *falls in* first: it waits until all that comes before has been told, has its own recording told, and goes on as
 //! the root. So these operations are performed in the serial order, and the next run has the same.
 //!
@@ -19,7 +19,7 @@
 //! is one such thread at a time.
 //!
 //! **Memory.** A block that a part frees may not come to others before that is told, or what they do to it would be told before the free. It
-//! waits with the part (`freed`).
+//! waits with the part, which may use it again (`withheld`).
 //!
 //! What a thread-local variable leads to is a worker's own (`owned`), which is asked on its thread. So a part that has touched such a variable falls in.
 

@@ -70,6 +70,7 @@ impl Bytes {
     }
 
     /// The mask of the bytes of line `number` that lie in the range, if there are any.
+    #[inline]
     pub(crate) fn within(self, number: u64) -> Option<u64> {
         let line_start = number * LINE_BYTES;
         let start = self.start.max(line_start);

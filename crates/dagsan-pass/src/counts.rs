@@ -3,7 +3,7 @@
 //! For each function that is compiled a line is added to it: the numbers of [`Counted`], in their order, and the function's name.
 //! And the program counts the same while it runs, as long as something can be parallel, in an array of the runtime.
 //!
-//! What the original puts hooks on, copies and atomic operations, is not counted, nor are comparisons.
+//! What the original puts hooks on, long copies and atomic operations, is not counted, nor are comparisons.
 
 use std::cell::Cell;
 use std::env;

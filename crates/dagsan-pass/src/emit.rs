@@ -51,7 +51,7 @@ const THREAD_SEGMENT: u32 = 257;
 /// Larger accesses are cut into parts of this size: their bits fit in a word, wherever they are.
 const PART: u64 = 32;
 /// Beyond this size they are ranges.
-const LARGE: u64 = 128;
+pub const LARGE: u64 = 128;
 
 /// What ThreadSanitizer's pass makes of a fence for signal handlers.
 const SIGNAL_FENCE: &str = "__tsan_atomic_signal_fence";
@@ -131,7 +131,7 @@ impl Emitter {
         self.llvm.offset(self.builder, self.llvm.integer(self.context, 8), pointer, by)
     }
 
-    /// The original need not look at this load or store.
+    /// The original need not look at this load, store or copy.
     pub fn settle(&self, instruction: Value) {
         let empty = self.llvm.node(self.context, std::ptr::null(), 0);
         let node = self.llvm.metadata_as_value(self.context, empty);

@@ -10,8 +10,8 @@ use crate::model::Kind;
 pub enum Intrinsic {
     /// Accesses no memory of the program's, whatever pointers it has.
     Harmless,
-    /// ThreadSanitizer's pass makes it a call of the runtime.
-    Original,
+    /// Copies or fills as many bytes as operand 2 says: what it does at which operands. ThreadSanitizer's pass makes it a call of the runtime.
+    Copies(&'static [(Kind, u32)]),
     /// Accesses memory in these ways.
     Accesses(&'static [Memory]),
     Unknown,
@@ -114,7 +114,11 @@ const ACCESSES: &[(&str, &[Memory])] = &[
     ),
 ];
 
-const ORIGINAL: [&str; 3] = ["llvm.memcpy.", "llvm.memmove.", "llvm.memset."];
+const COPIES: [(&str, &[(Kind, u32)]); 3] = [
+    ("llvm.memcpy.", &[(Kind::Read, 1), (Kind::Write, 0)]),
+    ("llvm.memmove.", &[(Kind::Read, 1), (Kind::Write, 0)]),
+    ("llvm.memset.", &[(Kind::Write, 0)]),
+];
 
 /// Have pointers, and access nothing that a task could race on.
 const HARMLESS: [&str; 20] = [
@@ -145,10 +149,10 @@ pub fn intrinsic(name: &str) -> Intrinsic {
     if let Some((_, accesses)) = ACCESSES.iter().find(|(start, _)| name.starts_with(start)) {
         return Intrinsic::Accesses(accesses);
     }
-    let starts_with = |list: &[&str]| list.iter().any(|start| name.starts_with(start));
-    if starts_with(&ORIGINAL) {
-        Intrinsic::Original
-    } else if starts_with(&HARMLESS) {
+    if let Some((_, sides)) = COPIES.iter().find(|(start, _)| name.starts_with(start)) {
+        return Intrinsic::Copies(sides);
+    }
+    if HARMLESS.iter().any(|start| name.starts_with(start)) {
         Intrinsic::Harmless
     } else {
         Intrinsic::Unknown
@@ -160,9 +164,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn copies_are_for_the_original_unless_they_are_by_elements() {
-        assert_eq!(intrinsic("llvm.memcpy.p0.p0.i64"), Intrinsic::Original);
-        assert_eq!(intrinsic("llvm.memcpy.inline.p0.p0.i64"), Intrinsic::Original);
+    fn copies_are_copies_unless_they_are_by_elements() {
+        let copy = Intrinsic::Copies(&[(Kind::Read, 1), (Kind::Write, 0)]);
+        assert_eq!(intrinsic("llvm.memcpy.p0.p0.i64"), copy);
+        assert_eq!(intrinsic("llvm.memcpy.inline.p0.p0.i64"), copy);
+        assert_eq!(intrinsic("llvm.memset.p0.i64"), Intrinsic::Copies(&[(Kind::Write, 0)]));
         let Intrinsic::Accesses([from, to]) = intrinsic("llvm.memcpy.element.unordered.atomic.p0.p0.i32")
         else {
             panic!("two accesses");

@@ -3,7 +3,7 @@
 //! ThreadSanitizer's pass, which rustc and clang run over every function that is to be checked, has hooks for plain accesses of
 //! 1, 2, 4, 8 and 16 bytes, and no others. This library is preloaded into the compiler, where it takes the place of that
 //! pass's entry: it marks all plain accesses, and what the pass leaves out, and then lets the pass do the rest, which are
-//! atomic operations and copies.
+//! atomic operations and long copies.
 //!
 //! ```text
 //!   rustc ──► ThreadSanitizerPass::run ══ here ══► read ──► model ──► plan: cover, sink, merge

@@ -6,6 +6,7 @@ use std::iter::successors;
 use crate::addresses::Addresses;
 use crate::bytes;
 use crate::effects;
+use crate::emit::LARGE;
 use crate::intrinsics::{Form, Intrinsic, Mask, Memory, Size, intrinsic};
 use crate::library::{self, Library};
 use crate::llvm::{
@@ -96,7 +97,7 @@ pub struct Found {
     /// The leaves of the model.
     pub values: Vec<Value>,
     pub accesses: Vec<Access>,
-    /// All plain loads and stores; those to what nobody shares are among no others.
+    /// All plain loads and stores, and copies that the original need not look at; those of what nobody shares are among no others.
     pub plain: Vec<Value>,
     pub atomics: Vec<Atomic>,
     /// Calls that compare memory: pointer, pointer, length.
@@ -118,6 +119,9 @@ impl Found {
             && self.unseen.is_empty()
     }
 }
+
+/// The operand of a copy, or of a fill, that says how many bytes.
+const LENGTH: u32 = 2;
 
 /// Operations that ThreadSanitizer's pass has calls for: exchange, addition, subtraction, and, nand, or, exclusive or.
 const KNOWN_OPERATIONS: u32 = 6;
@@ -147,6 +151,7 @@ pub fn read(llvm: &Llvm, function: Value, local: bool) -> Found {
         memory: llvm.attribute_kind("memory"),
         nounwind: llvm.attribute_kind("nounwind"),
         byval: llvm.attribute_kind("byval"),
+        align: llvm.attribute_kind("align"),
         addresses: Addresses::new(llvm, layout, &numbers),
         places: Places::default(),
         sharing: Sharing::new(llvm, local),
@@ -177,6 +182,7 @@ struct Reader<'a> {
     memory: u32,
     nounwind: u32,
     byval: u32,
+    align: u32,
     addresses: Addresses<'a>,
     places: Places,
     sharing: Sharing<'a>,
@@ -355,8 +361,8 @@ impl Reader<'_> {
             return;
         }
         match intrinsic(&name) {
-            // Of copies the original makes calls of the runtime, which record and return.
-            Intrinsic::Harmless | Intrinsic::Original => {}
+            Intrinsic::Harmless => {}
+            Intrinsic::Copies(sides) => self.copy(at, sides),
             Intrinsic::Accesses(_) if !self.plain => {}
             Intrinsic::Accesses(accesses) => {
                 for memory in accesses {
@@ -425,6 +431,40 @@ impl Reader<'_> {
         };
         self.found.accesses.push(Access { instruction: at, kind: memory.kind, place });
         Some(())
+    }
+
+    /// A copy or a fill, which stays one instruction if its marks are ours. Otherwise the original makes a call of the runtime of it, which records both
+    /// sides and copies: one call where ranges would be two.
+    fn copy(&mut self, at: Value, sides: &[(Kind, u32)]) {
+        let llvm = self.llvm;
+        let Some(length) = llvm.operand(at, LENGTH).filter(|_| self.plain) else { return };
+        let bytes = llvm.as_constant_integer(length).map(|length| llvm.integer_value(length) as u64);
+        let mut shared = Vec::new();
+        for &(kind, index) in sides {
+            let Some(pointer) = llvm.operand(at, index) else { return };
+            let is_constant = kind == Kind::Read && self.sharing.is_constant(pointer);
+            if !is_constant && !self.sharing.is_unshared(pointer) {
+                shared.push((kind, index, pointer));
+            }
+        }
+        if shared.len() == sides.len() && bytes.is_none_or(|bytes| bytes > LARGE) {
+            return;
+        }
+        for (kind, index, pointer) in shared {
+            match bytes {
+                Some(0) => {}
+                Some(bytes) => {
+                    let alignment = llvm.call_attribute(at, index + 1, self.align);
+                    let alignment = alignment.map_or(1, |alignment| llvm.attribute_value(alignment).max(1));
+                    self.mark(at, kind, pointer, 0, bytes, alignment);
+                }
+                None => {
+                    let place = Place::Length { pointer, bytes: length };
+                    self.found.accesses.push(Access { instruction: at, kind, place });
+                }
+            }
+        }
+        self.found.plain.push(at);
     }
 
     fn is_bits(&self, value: Value) -> bool {

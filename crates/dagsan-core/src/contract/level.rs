@@ -128,7 +128,12 @@ pub(super) fn owners<T>(levels: &[Level<T>], line: u64) -> impl Iterator<Item = 
     std::iter::from_fn(move || {
         while rest != 0 && left > 1 {
             left -= 1;
-            let Level { number, stack, .. } = &levels[left];
+            let Level { number, stack, stacks, .. } = &levels[left];
+            if !may_be_in(stacks, line) {
+                // Nor in those further out.
+                left = 0;
+                break;
+            }
             let start = line * LINE_BYTES;
             let bytes = if stack.start <= start && start + LINE_BYTES <= stack.end {
                 rest

@@ -39,6 +39,7 @@ mod far;
 mod fences;
 mod handover;
 mod heap;
+mod library;
 mod lines;
 mod lock_words;
 mod locks;
@@ -71,13 +72,14 @@ mod vectors;
 type Point = (&'static str, fn());
 
 /// Those with their expectations above them.
-const POINTS: [&[Point]; 31] = [
+const POINTS: [&[Point]; 32] = [
     accesses::POINTS,
     allocator::POINTS,
     atomics::POINTS,
     fences::POINTS,
     handover::POINTS,
     heap::POINTS,
+    library::POINTS,
     lines::POINTS,
     lock_words::POINTS,
     locks::POINTS,

@@ -309,6 +309,11 @@ pub fn known(symbol: &str) -> Option<Vec<Touch>> {
     Some(vec![Read(0, bytes)])
 }
 
+/// What a verdict calls the function of that symbol.
+pub fn told(symbol: &str) -> String {
+    format!("`{}` of the standard library", name(symbol).as_deref().unwrap_or(symbol))
+}
+
 /// The bytes of a value that its formats look at: padding, and what only some values have, is left out.
 fn size(of: &str) -> Option<u64> {
     let number = of.strip_prefix("NonZero").and_then(|rest| rest.strip_suffix("Inner"));
@@ -389,4 +394,79 @@ fn shortened(name: &str) -> Option<String> {
         short.push_str(&parts[from..].join("::"));
     }
     Some(short)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CORE: &str = "CsgEmfK2I1SDS_4core";
+    const ALLOC: &str = "CslNYArtu3iFV_5alloc";
+    const STD: &str = "CsjrHSEGnQ3l9_3std";
+
+    #[test]
+    fn functions_are_known_in_either_mangling() {
+        for (symbol, expected) in [
+            (format!("_RNvXsd_NtNtNt{CORE}3fmt3num3impyNtB9_7Display3fmt"), vec![Read(0, 8)]),
+            (
+                "_ZN4core3fmt3num3imp52_$LT$impl$u20$core..fmt..Display$u20$for$u20$u64$GT$3fmt17h0123456789abcdefE"
+                    .to_owned(),
+                vec![Read(0, 8)],
+            ),
+            (format!("_RNvXsf_Nt{CORE}3fmtbNtB5_7Display3fmt"), vec![Read(0, 1)]),
+            (format!("_RNvXsh_Nt{CORE}3fmteNtB5_7Display3fmt"), vec![ReadSlice(0, 1)]),
+            (
+                "_ZN42_$LT$str$u20$as$u20$core..fmt..Display$GT$3fmt17h0123456789abcdefE".to_owned(),
+                vec![ReadSlice(0, 1)],
+            ),
+            (format!("_RNvNtNt{CORE}5slice6memchr14memchr_aligned"), vec![ReadSlice(1, 1)]),
+            ("_ZN4core5slice6memchr14memchr_aligned17h0123456789abcdefE".to_owned(), vec![ReadSlice(1, 1)]),
+            (
+                "_ZN4core3str7pattern11StrSearcher3new17h0123456789abcdefE".to_owned(),
+                vec![ReadSlice(2, 1)],
+            ),
+            (
+                "_ZN5alloc3str21_$LT$impl$u20$str$GT$12to_lowercase17h0123456789abcdefE".to_owned(),
+                vec![ReadSlice(0, 1)],
+            ),
+            (
+                "_ZN60_$LT$alloc..string..String$u20$as$u20$core..clone..Clone$GT$5clone17h0123456789abcdefE"
+                    .to_owned(),
+                vec![ReadText(0)],
+            ),
+            (format!("_RNvMs_Nt{ALLOC}6stringNtB4_6String15from_utf8_lossy"), vec![ReadSlice(0, 1)]),
+            (format!("_RNvXsa_Nt{STD}2fsNtB5_4FileNtNtB7_2io4Read4read"), vec![Fill(1)]),
+            (
+                "_ZN47_$LT$std..fs..File$u20$as$u20$std..io..Read$GT$4read17h0123456789abcdefE".to_owned(),
+                vec![Fill(1)],
+            ),
+            (format!("_RNvNvNt{STD}2fs5write5inner"), vec![ReadSlice(0, 1), ReadSlice(2, 1)]),
+        ] {
+            assert_eq!(known(&symbol), Some(expected), "{symbol}: {:?}", name(&symbol));
+        }
+    }
+
+    #[test]
+    fn others_are_not() {
+        for symbol in [
+            // A type of the program's with a name of the library's.
+            "_ZN49_$LT$shop..String$u20$as$u20$core..clone..Clone$GT$5clone17h0123456789abcdefE",
+            "_ZN4shop6memchr7memrchr17h0123456789abcdefE",
+            // Atomics are no plain memory.
+            "_ZN66_$LT$core..sync..atomic..AtomicU64$u20$as$u20$core..fmt..Debug$GT$3fmt17h0123456789abcdefE",
+            "_ZN4core9panicking9panic_fmt17h0123456789abcdefE",
+            "memchr",
+            "read",
+        ] {
+            assert_eq!(known(symbol), None, "{symbol}: {:?}", name(symbol));
+        }
+    }
+
+    #[test]
+    fn no_function_is_in_the_table_twice() {
+        let mut names: Vec<&str> = TABLE.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        names.sort_unstable();
+        let twice = names.windows(2).find(|two| two[0] == two[1]);
+        assert_eq!(twice, None);
+    }
 }

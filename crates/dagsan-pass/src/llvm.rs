@@ -234,6 +234,7 @@ interface! {
     raw_function_named = LLVMGetNamedFunction(module: Module, name: *const c_char) -> Option<Value>;
     raw_add_function = LLVMAddFunction(module: Module, name: *const c_char, of: Type) -> Value;
     function_type_of = LLVMGlobalGetValueType(function: Value) -> Type;
+    result_type = LLVMGetReturnType(of: Type) -> Type;
     parameters = LLVMCountParams(function: Value) -> u32;
     parameter = LLVMGetParam(function: Value, index: u32) -> Value;
     convention = LLVMGetFunctionCallConv(function: Value) -> u32;

@@ -138,6 +138,8 @@ impl<'a> Maker<'a> {
     fn make(&self, touches: &[Touch]) {
         let llvm = self.llvm;
         llvm.position_at_end(self.builder, llvm.append_block(self.context, self.thunk));
+        // What has other parameters than it should is not the function that is known by this name.
+        let touches = if touches.iter().all(|&touch| self.fits(touch)) { touches } else { self.unseen() };
         let frame = self.frame();
         let lengths: Vec<Option<Value>> = touches.iter().map(|&touch| self.before(touch, frame)).collect();
         let result = self.call_function();
@@ -149,6 +151,35 @@ impl<'a> Maker<'a> {
         } else {
             llvm.give_back(self.builder, result);
         }
+    }
+
+    /// Has the function the parameters, and the result?
+    fn fits(&self, touch: Touch) -> bool {
+        match touch {
+            Touch::ReadSlice(at, _) => self.slice(at).is_some(),
+            Touch::Fill(at) => {
+                let result = self.llvm.result_type(self.llvm.function_type_of(self.function));
+                let is_pair = || self.llvm.structure_length(result) == 2;
+                let kind = self.llvm.type_kind(result);
+                let is_result =
+                    kind == type_kind::POINTER || kind == type_kind::STRUCTURE && is_pair();
+                is_result && self.slice(at).is_some()
+            }
+            Touch::Read(at, _)
+            | Touch::ReadFat(at)
+            | Touch::ReadText(at)
+            | Touch::Grow(at)
+            | Touch::Rewrite(at) => self.parameter(at).is_some(),
+        }
+    }
+
+    /// The verdict is to say that nobody knows what is read and written here.
+    fn unseen(&self) -> &'static [Touch] {
+        let llvm = self.llvm;
+        let what = CString::new(contracts::told(&llvm.name(self.function))).unwrap_or_default();
+        let what = llvm.text(self.builder, &what);
+        self.call(c"__dagsan_unseen", llvm.void(self.context), &[what]);
+        &[]
     }
 
     /// Tells what the function reads. The result is what [`Maker::after`] wants to know of the time before the call.
@@ -243,7 +274,7 @@ impl<'a> Maker<'a> {
         Some((self.parameter(at)?, self.parameter_of(at + 1, type_kind::INTEGER)?))
     }
 
-    /// None if it is of another kind: then the function is not the one that is known by this name.
+    /// None if it is of another kind.
     fn parameter_of(&self, at: u32, kind: u32) -> Option<Value> {
         let at = at + self.sret;
         let value = (at < self.llvm.parameters(self.thunk)).then(|| self.llvm.parameter(self.thunk, at))?;

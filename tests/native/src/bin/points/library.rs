@@ -410,7 +410,7 @@ fn write(of: [Pointer<u8>; EACH]) -> io::Result<()> {
     _ = (&file).write(text(of[1]).as_bytes())?; // race (2) of library_writes
     socket.write_all(text(of[2]).as_bytes())?; // race (2) of library_writes
     io::stdout().write_all(text(of[3]).as_bytes())?; // race (2) of library_writes
-    io::stdout().lock().write_all(text(of[4]).as_bytes())?; // race (2) of library_writes
+    (&io::stdout()).write_all(text(of[4]).as_bytes())?; // race (2) of library_writes
     io::stderr().write_all(text(of[5]).as_bytes())?; // race (2) of library_writes
     fs::write("/dev/null", text(of[6]))?; // race (2) of library_writes
     write!(file, "{}", text(of[7])) // race (2) of library_writes
@@ -526,17 +526,28 @@ fn numbers<T>(of: impl Fn(u32) -> T) -> &'static mut [T] {
     (0..1000u32).map(|index| of(index * 7919 % 1000)).collect::<Vec<T>>().leak()
 }
 
+/// What sorts, each with an element in the middle that is looked at.
+macro_rules! sorts {
+    ($($type:ty = $of:expr),* $(,)?) => {
+        finish(|scope| {
+            $(
+                let (stable, unstable) = (numbers::<$type>($of), numbers::<$type>($of));
+                let middles = [Pointer(&raw mut stable[500]), Pointer(&raw mut unstable[500])];
+                // SAFETY: the elements are there.
+                spawn!(scope, middles.map(|middle| drop(black_box(unsafe { middle.at().read_volatile() }))));
+                spawn!(scope, stable.sort());
+                spawn!(scope, unstable.sort_unstable());
+            )*
+        })
+    };
+}
+
 // expect: race
 fn library_sort() {
-    let (a, b, c, d) = (numbers(u64::from), numbers(f64::from), numbers(|n| n as i32), numbers(|n| n.to_string()));
-    let (of_a, of_b, of_c, of_d) = (Pointer(&raw mut a[500]), Pointer(&raw mut b[500]), Pointer(&raw mut c[500]), Pointer(&raw mut d[500]));
-    finish(|scope| {
-        spawn!(scope, black_box(*seen(of_a)); black_box(*seen(of_b)); black_box(*seen(of_c)); black_box(seen(of_d).len())); // race (1)
-        spawn!(scope, a.sort()); // race (2)
-        spawn!(scope, b.sort_by(f64::total_cmp)); // race (2)
-        spawn!(scope, c.sort_unstable()); // race (2)
-        spawn!(scope, d.sort()); // race (2)
-    });
+    sorts!( // race (1) // race (2)
+        u8 = |n| n as u8, u16 = |n| n as u16, u32 = |n| n, u64 = u64::from, usize = |n| n as usize,
+        i32 = |n| n as i32, i64 = i64::from, (u32, u32) = |n| (n, n), &str = |n| ["a", "b", "c"][n as usize % 3],
+    );
 }
 
 // expect: race-free
@@ -626,7 +637,9 @@ fn library_threads_joined() {
     let (place, number) = (bytes(b"0123456789012345"), leaked(1u64));
     let look = move || (format!("{}", seen(number)), text(place).to_lowercase());
     let threads = [thread::spawn(look), thread::spawn(look)];
-    threads.map(|thread| thread.join().unwrap_or_default());
+    for thread in threads {
+        thread.join().unwrap_or_default();
+    }
     store!(number, 2);
     store!(at(place, 5), b'x');
     println!("{}", seen(number));

@@ -50,9 +50,9 @@ mod sections;
 mod sharing;
 mod sink;
 mod sum;
-mod thunks;
 #[path = "../../dagsan-rt/src/tables.rs"]
 mod tables;
+mod thunks;
 
 use std::ffi::{CStr, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -75,8 +75,9 @@ pub fn make(llvm: &Llvm, module: Module) {
     READY.set(Some(module));
     let functions = successors(llvm.first_function(module), |&function| llvm.next_function(function));
     // All at first: thunks are added to the module.
-    let declared: Vec<Value> =
-        functions.filter(|&function| llvm.first_block(function).is_none() && llvm.first_use(function).is_some()).collect();
+    let declared: Vec<Value> = functions
+        .filter(|&function| llvm.first_block(function).is_none() && llvm.first_use(function).is_some())
+        .collect();
     for function in declared {
         if let Some(touches) = contracts::known(&llvm.name(function)) {
             Maker::new(llvm, module, function).make(&touches);
@@ -161,8 +162,7 @@ impl<'a> Maker<'a> {
                 let result = self.llvm.result_type(self.llvm.function_type_of(self.function));
                 let is_pair = || self.llvm.structure_length(result) == 2;
                 let kind = self.llvm.type_kind(result);
-                let is_result =
-                    kind == type_kind::POINTER || kind == type_kind::STRUCTURE && is_pair();
+                let is_result = kind == type_kind::POINTER || kind == type_kind::STRUCTURE && is_pair();
                 is_result && self.slice(at).is_some()
             }
             Touch::Read(at, _)

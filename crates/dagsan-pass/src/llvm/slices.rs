@@ -2,7 +2,9 @@
 
 use std::ffi::{CStr, c_char};
 
-use super::{Attribute, Block, Builder, Context, Llvm, Module, OF_FUNCTION, Type, Value, comparison, opcode, ordering};
+use super::{
+    Attribute, Block, Builder, Context, Llvm, Module, OF_FUNCTION, Type, Value, comparison, opcode, ordering,
+};
 
 const NO_NAME: *const c_char = c"".as_ptr();
 

@@ -170,6 +170,7 @@ impl<'a> Maker<'a> {
             | Touch::ReadText(at)
             | Touch::Grow(at)
             | Touch::Rewrite(at) => self.parameter(at).is_some(),
+            Touch::Unknown => false,
         }
     }
 
@@ -207,7 +208,7 @@ impl<'a> Maker<'a> {
                 return Some(self.call(c"__dagsan_text_length", self.word, &[self.parameter(at)?]));
             }
             Touch::Rewrite(_) => return Some(self.number(0)),
-            Touch::Fill(_) => {}
+            Touch::Fill(_) | Touch::Unknown => {}
         }
         None
     }
@@ -224,7 +225,11 @@ impl<'a> Maker<'a> {
                 let void = self.llvm.void(self.context);
                 self.call(c"__dagsan_text_changed", void, &[self.parameter(at)?, length?, frame]);
             }
-            Touch::Read(..) | Touch::ReadSlice(..) | Touch::ReadFat(_) | Touch::ReadText(_) => {}
+            Touch::Read(..)
+            | Touch::ReadSlice(..)
+            | Touch::ReadFat(_)
+            | Touch::ReadText(_)
+            | Touch::Unknown => {}
         }
         Some(())
     }

@@ -40,6 +40,7 @@ mod fences;
 mod handover;
 mod heap;
 mod library;
+mod library_files;
 mod lines;
 mod lock_words;
 mod locks;
@@ -72,7 +73,7 @@ mod vectors;
 type Point = (&'static str, fn());
 
 /// Those with their expectations above them.
-const POINTS: [&[Point]; 32] = [
+const POINTS: [&[Point]; 33] = [
     accesses::POINTS,
     allocator::POINTS,
     atomics::POINTS,
@@ -80,6 +81,7 @@ const POINTS: [&[Point]; 32] = [
     handover::POINTS,
     heap::POINTS,
     library::POINTS,
+    library_files::POINTS,
     lines::POINTS,
     lock_words::POINTS,
     locks::POINTS,

@@ -70,9 +70,9 @@ fn library_writes() {
         spawn!(
             scope,
             for one in of {
-                store!(at(one, 8), b'1')
+                store!(at(one, 8), b'1'); // race (1)
             }
-        ); // race (1)
+        );
         spawn!(scope, write(of));
     });
 }
@@ -120,9 +120,9 @@ fn library_reads() {
         spawn!(
             scope,
             for one in of {
-                black_box(*seen(at(one, 5)));
+                black_box(*seen(at(one, 5))); // race (1)
             }
-        ); // race (1)
+        );
         spawn!(scope, read(of));
     });
 }
@@ -157,9 +157,9 @@ fn library_reads_as_much_as_there_is() {
         spawn!(
             scope,
             for one in 0..8 {
-                black_box(*seen(at(place, one)));
+                black_box(*seen(at(place, one))); // race (1)
             }
-        ); // race (1)
+        );
         spawn!(scope, file(b"xyz").and_then(|mut file| file.read(room(place)))); // race (2)
     });
 }
@@ -321,14 +321,14 @@ fn library_handed_over_without() {
         spawn!(
             scope,
             if lock(other).clone().len() == 4 {
-                store!(place, 2)
+                store!(place, 2); // race (2)
             }
-        ); // race (2)
+        );
     });
 }
 
 /// The sections have a lock in common, and nothing else.
-// expect: race write/write on 8 bytes of heap by 1/2, up to locks
+// expect: race write/write on 8 bytes of heap by 1/2
 fn library_handed_over_beside() {
     let (notes, place) = (Mutex::new((String::new(), String::from("1024"))), leaked(0u64));
     finish(|scope| {
@@ -340,9 +340,9 @@ fn library_handed_over_beside() {
         spawn!(
             scope,
             if lock(notes).1.clone().len() == 4 {
-                store!(place, 2)
+                store!(place, 2); // race (2)
             }
-        ); // race (2)
+        );
     });
 }
 
@@ -350,7 +350,7 @@ fn library_handed_over_beside() {
 fn library_threads() {
     let (place, number) = (bytes(b"0123456789012345"), leaked(1u64));
     let thread = thread::spawn(move || (format!("{}", seen(number)), text(place).to_lowercase())); // race (2)
-    store!(number, 2);
+    store!(number, 2); // race (1)
     store!(at(place, 5), b'x'); // race (1)
     thread.join().unwrap_or_default();
 }

@@ -30,7 +30,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, Once, OnceLock, PoisonError};
 
 use crate::llvm::{Llvm, Module, OF_FUNCTION, Value, linkage};
-use crate::{fail, instrument, look_up};
+use crate::{fail, instrument, look_up, thunks};
 
 /// Says that there is a second time.
 const VARIABLE: &str = "DAGSAN_LATER";
@@ -217,6 +217,7 @@ pub unsafe fn with_marks(
     let mut preserved = [0u64; 64];
     // The passes stay in memory: a pipeline's destructor is in nobody's interface.
     run(preserved.as_mut_ptr().cast(), simplify.as_mut_ptr().cast());
+    thunks::make(llvm, module);
     let functions = successors(llvm.first_function(module), |&function| llvm.next_function(function));
     // Copies of what other modules have are there to be inlined, and are not compiled.
     let is_own = |&function: &Value| {

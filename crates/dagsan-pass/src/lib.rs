@@ -24,6 +24,7 @@
 mod addresses;
 mod bytes;
 mod choice;
+mod contracts;
 mod counts;
 mod cover;
 mod effects;
@@ -51,6 +52,7 @@ mod sink;
 mod sum;
 #[path = "../../dagsan-rt/src/tables.rs"]
 mod tables;
+mod thunks;
 
 use std::ffi::{CStr, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -110,6 +112,7 @@ pub unsafe extern "C" fn run(
 
 /// Puts hooks into a function. None if nothing was changed.
 fn instrument(llvm: &'static Llvm, function: Value) -> Option<Emitter> {
+    thunks::expect(llvm, function);
     let wanted = Eliminations::wanted().unwrap_or_else(|error| fail(&error.to_string()));
     choice::undo(llvm, function);
     let found = read::read(llvm, function, wanted.local);

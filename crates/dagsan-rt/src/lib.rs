@@ -73,6 +73,7 @@ mod tables;
 mod tasks;
 pub mod team;
 mod team_tasks;
+mod texts;
 mod thread_tasks;
 mod threads;
 mod tiny;

@@ -103,8 +103,12 @@ pub extern "C" fn __tsan_write_range(address: usize, size: usize) {
 /// The code that has called the function of this frame, which has no hooks, has read or written so many bytes by it.
 #[unsafe(no_mangle)]
 pub extern "C" fn __dagsan_touched(address: usize, size: usize, written: c_int, frame: usize) {
-    let kind = if written == 0 { AccessKind::Read } else { AccessKind::Write };
-    if size > 0 && is_active() && turns::is_mine() {
+    touched(address, size, if written == 0 { AccessKind::Read } else { AccessKind::Write }, frame);
+}
+
+/// The same for the runtime.
+pub fn touched(address: usize, size: usize, kind: AccessKind, frame: usize) {
+    if size > 0 && is_active() && turns::is_mine() && !settled(address, size, kind) {
         record_from(address, size, 1, 0, kind, frame);
     }
 }

@@ -109,7 +109,9 @@ impl Chains {
     }
 
     fn put_together(&mut self, bags: &mut Bags) {
-        self.chains.sort_by_cached_key(|chain| bags.bag_of(chain.task));
+        // Without keys that are kept: they would be sorted as pairs of numbers, and a program that sorts such pairs would be linked to this copy
+        // of the sort, which has no hooks.
+        self.chains.sort_by_key(|chain| bags.bag_of(chain.task));
         self.chains.dedup_by(|chain, kept| {
             let same = bags.bag_of(chain.task) == bags.bag_of(kept.task);
             if same {

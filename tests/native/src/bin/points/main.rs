@@ -39,6 +39,8 @@ mod far;
 mod fences;
 mod handover;
 mod heap;
+mod library;
+mod library_files;
 mod lines;
 mod lock_words;
 mod locks;
@@ -71,13 +73,15 @@ mod vectors;
 type Point = (&'static str, fn());
 
 /// Those with their expectations above them.
-const POINTS: [&[Point]; 31] = [
+const POINTS: [&[Point]; 33] = [
     accesses::POINTS,
     allocator::POINTS,
     atomics::POINTS,
     fences::POINTS,
     handover::POINTS,
     heap::POINTS,
+    library::POINTS,
+    library_files::POINTS,
     lines::POINTS,
     lock_words::POINTS,
     locks::POINTS,

@@ -9,7 +9,8 @@ use std::ffi::{CStr, CString};
 
 use crate::counts::{Counted, Counts};
 use crate::inline::{Bytes, question};
-use crate::llvm::{Block, Builder, Context, Llvm, Module, Type, Value, opcode, ordering};
+use crate::library::Given;
+use crate::llvm::{Block, Builder, Context, Llvm, Module, Type, Value, opcode, ordering, type_kind};
 use crate::model::{Kind, Mark};
 use crate::read::{Access, Atomic, Elements, LaneMask, LibraryCall, Place};
 use crate::tables;
@@ -361,13 +362,13 @@ impl Emitter {
 
     /// The standard library orders something here, in code without hooks.
     pub fn library_call(&self, call: &LibraryCall) {
-        let (hook, takes_argument) = call.function.hook();
-        let arguments = if takes_argument { call.argument.as_slice() } else { &[] };
-        if takes_argument && arguments.is_empty() {
+        let (hook, given) = call.function.hook();
+        let is_pointer = |&value: &Value| self.llvm.type_kind(self.llvm.type_of(value)) == type_kind::POINTER;
+        if given != Given::Nothing && !call.given.as_ref().is_some_and(is_pointer) {
             return;
         }
         self.before(call.before);
-        self.call(hook, self.void, arguments);
+        self.call(hook, self.void, call.given.as_slice());
     }
 
     /// What is to be done about an atomic read-modify-write.

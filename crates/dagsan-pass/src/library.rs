@@ -25,32 +25,46 @@ pub enum Library {
     ScopeLeft,
     /// Uses standard input or output, which have locks. Code of the program may run under them.
     Streams,
+    /// Gives the lock of standard output to the program, which gives it back itself.
+    StreamLocked,
 }
 
-/// The function of that symbol, if it is one of these.
-pub fn known(symbol: &str) -> Option<Library> {
+/// What of it a hook is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Given {
+    Nothing,
+    /// Its first argument.
+    Argument,
+    /// What it returns.
+    Result,
+}
+
+/// What the function of that symbol is of these.
+pub fn known(symbol: &str) -> &'static [Library] {
     let has = |part: &str| symbol.contains(part);
     // The last part of a name ends it, or is followed by its hash.
     let is = |name: &str| symbol.ends_with(name) || symbol.contains(&format!("{name}17h"));
     if has("4once5futex") && is("4Once4call") {
-        Some(Library::Once)
+        &[Library::Once]
     } else if has("4once") && (is("4Once4wait") || is("4Once10wait_force")) {
-        Some(Library::OnceWaited)
+        &[Library::OnceWaited]
     } else if has("3std6thread") && (is("4park") || is("12park_timeout")) {
-        Some(Library::Park)
+        &[Library::Park]
     } else if has("5mutex5futex") && is("14lock_contended") || has("6rwlock5futex") && is("15write_contended")
     {
-        Some(Library::Contended)
+        &[Library::Contended]
     } else if has("6rwlock5futex") && is("14read_contended") {
-        Some(Library::ContendedReader)
+        &[Library::ContendedReader]
     } else if has("3std6thread") && is("29increment_num_running_threads") {
-        Some(Library::ScopeEntered)
+        &[Library::ScopeEntered]
     } else if has("3std6thread") && is("29decrement_num_running_threads") {
-        Some(Library::ScopeLeft)
+        &[Library::ScopeLeft]
+    } else if has("3std2io5stdio") && (is("6Stdout4lock") || is("6Stderr4lock")) {
+        &[Library::Streams, Library::StreamLocked]
     } else if has("3std2io5stdio") || has("std..io..stdio..") {
-        Some(Library::Streams)
+        &[Library::Streams]
     } else {
-        None
+        &[]
     }
 }
 
@@ -60,17 +74,18 @@ impl Library {
         matches!(self, Library::ScopeEntered | Library::ScopeLeft | Library::Streams)
     }
 
-    /// What is called then, and whether it gets the first argument of the function.
-    pub fn hook(self) -> (&'static CStr, bool) {
+    /// What is called then, and what it is given.
+    pub fn hook(self) -> (&'static CStr, Given) {
         match self {
-            Library::Once => (c"__dagsan_once_called", false),
-            Library::OnceWaited => (c"__dagsan_once_waited", true),
-            Library::Park => (c"__dagsan_parked", false),
-            Library::Contended => (c"__dagsan_contended", true),
-            Library::ContendedReader => (c"__dagsan_contended_reader", true),
-            Library::ScopeEntered => (c"__dagsan_scope_entered", true),
-            Library::ScopeLeft => (c"__dagsan_scope_left", true),
-            Library::Streams => (c"__dagsan_in_order", false),
+            Library::Once => (c"__dagsan_once_called", Given::Nothing),
+            Library::OnceWaited => (c"__dagsan_once_waited", Given::Argument),
+            Library::Park => (c"__dagsan_parked", Given::Nothing),
+            Library::Contended => (c"__dagsan_contended", Given::Argument),
+            Library::ContendedReader => (c"__dagsan_contended_reader", Given::Argument),
+            Library::ScopeEntered => (c"__dagsan_scope_entered", Given::Argument),
+            Library::ScopeLeft => (c"__dagsan_scope_left", Given::Argument),
+            Library::Streams => (c"__dagsan_in_order", Given::Nothing),
+            Library::StreamLocked => (c"__dagsan_stream_locked", Given::Result),
         }
     }
 }
@@ -82,33 +97,35 @@ mod tests {
     #[test]
     fn functions_are_known_in_either_mangling() {
         let std = "NtCsjrHSEGnQ3l9_3std";
-        for (symbol, expected) in [
-            (format!("_RNvMs0_NtNtNt{std}3sys4sync4once5futexNtB5_4Once4call"), Some(Library::Once)),
-            ("_ZN3std3sys4sync4once5futex4Once4call17h0123456789abcdefE".to_owned(), Some(Library::Once)),
-            (
-                format!("_RNvMs0_NtNtNt{std}4sync6poison4onceNtB5_4Once10wait_force"),
-                Some(Library::OnceWaited),
-            ),
-            (format!("_RNvMs0_NtNtNt{std}3sys4sync4once5futexNtB5_4Once5state"), None),
-            (format!("_RNvNt{std}6thread9functions4park"), Some(Library::Park)),
-            ("_ZN3std6thread4park17h0123456789abcdefE".to_owned(), Some(Library::Park)),
-            ("_ZN3std6thread6Thread6unpark17h0123456789abcdefE".to_owned(), None),
+        let cases: Vec<(String, &[Library])> = vec![
+            (format!("_RNvMs0_NtNtNt{std}3sys4sync4once5futexNtB5_4Once4call"), &[Library::Once]),
+            ("_ZN3std3sys4sync4once5futex4Once4call17h0123456789abcdefE".to_owned(), &[Library::Once]),
+            (format!("_RNvMs0_NtNtNt{std}4sync6poison4onceNtB5_4Once10wait_force"), &[Library::OnceWaited]),
+            (format!("_RNvMs0_NtNtNt{std}3sys4sync4once5futexNtB5_4Once5state"), &[]),
+            (format!("_RNvNt{std}6thread9functions4park"), &[Library::Park]),
+            ("_ZN3std6thread4park17h0123456789abcdefE".to_owned(), &[Library::Park]),
+            ("_ZN3std6thread6Thread6unpark17h0123456789abcdefE".to_owned(), &[]),
             (
                 format!("_RNvMNtNtNt{std}3sys4sync5mutex5futexNtB2_5Mutex14lock_contended"),
-                Some(Library::Contended),
+                &[Library::Contended],
             ),
             (
                 format!("_RNvMNt{std}6thread6scopedNtB2_9ScopeData29decrement_num_running_threads"),
-                Some(Library::ScopeLeft),
+                &[Library::ScopeLeft],
             ),
-            (format!("_RNvNt{std}2io5stdio6__print"), Some(Library::Streams)),
+            (format!("_RNvNt{std}2io5stdio6__print"), &[Library::Streams]),
+            (
+                format!("_RNvMs6_NtNt{std}2io5stdioNtB5_6Stdout4lock"),
+                &[Library::Streams, Library::StreamLocked],
+            ),
             (
                 "_ZN58_$LT$std..io..stdio..Stdout$u20$as$u20$std..io..Write$GT$5flush17h0123456789abcdefE"
                     .to_owned(),
-                Some(Library::Streams),
+                &[Library::Streams],
             ),
-            (format!("_RNvNt{std}2io5impls4read"), None),
-        ] {
+            (format!("_RNvNt{std}2io5impls4read"), &[]),
+        ];
+        for (symbol, expected) in cases {
             assert_eq!(known(&symbol), expected, "{symbol}");
         }
     }

@@ -8,7 +8,7 @@ use crate::bytes;
 use crate::effects;
 use crate::emit::LARGE;
 use crate::intrinsics::{Form, Intrinsic, Mask, Memory, Size, intrinsic};
-use crate::library::{self, Library};
+use crate::library::{self, Given, Library};
 use crate::llvm::{
     Attribute, Block, Llvm, OF_FUNCTION, Type, Value, comparison, opcode, ordering, type_kind,
 };
@@ -82,8 +82,8 @@ pub struct LibraryCall {
     pub function: Library,
     /// It is told of before this instruction.
     pub before: Value,
-    /// Its first argument.
-    pub argument: Option<Value>,
+    /// What the hook is given.
+    pub given: Option<Value>,
 }
 
 /// What there is to do in a function.
@@ -228,6 +228,14 @@ impl Reader<'_> {
         first
     }
 
+    /// Is the result of a call there wherever control goes behind it?
+    fn is_known_after(&self, call: Value) -> bool {
+        let llvm = self.llvm;
+        let comes_from = |block| llvm.first_use(llvm.block_as_value(block));
+        llvm.opcode(call) != opcode::INVOKE
+            || comes_from(llvm.normal_destination(call)).is_some_and(|only| llvm.next_use(only).is_none())
+    }
+
     fn border(&mut self) {
         if let Some(block) = self.found.model.blocks.last_mut() {
             block.steps.push(Step::Border);
@@ -349,10 +357,14 @@ impl Reader<'_> {
                 }
                 return;
             }
-            if let Some(function) = library::known(&name) {
+            for &function in library::known(&name) {
                 let before = if function.is_told_before() { Some(at) } else { self.after(at) };
-                let call =
-                    before.map(|before| LibraryCall { function, before, argument: llvm.operand(at, 0) });
+                let given = match function.hook().1 {
+                    Given::Nothing => None,
+                    Given::Argument => llvm.operand(at, 0),
+                    Given::Result => Some(at).filter(|&call| self.is_known_after(call)),
+                };
+                let call = before.map(|before| LibraryCall { function, before, given });
                 self.found.library_calls.extend(call);
             }
             if !self.is_harmless(at) {

@@ -63,6 +63,53 @@ pub extern "C" fn __dagsan_contended_reader(lock: usize) {
     }
 }
 
+/// The lock of standard output, or of standard error, was taken, by code without hooks: it will be given back by code with hooks.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn __dagsan_stream_locked(lock: usize) {
+    if is_active()
+        && turns::is_mine()
+        && let Some(word) = mutex_of_stream(lock)
+    {
+        session::called(start::frame(), |session| session.contended(word, false));
+    }
+}
+
+/// The word of the mutex in a lock of a stream, which this thread holds. It can be taken again by who has it, and counts that: beside the count, both four bytes wide, is the word.
+/// None if it is not so in this version of the standard library.
+fn mutex_of_stream(lock: usize) -> Option<usize> {
+    let is_output = stream_of(&std::io::stdout()) == lock;
+    if !is_output && stream_of(&std::io::stderr()) != lock {
+        return None;
+    }
+    // SAFETY: the lock lives as long as the program, and has at least a word for its holder, one for the state of a cell, the count and the mutex. This thread holds it, so
+    // that others at most note in it that they wait.
+    let words = || unsafe { (lock as *const [u32; LOCK_WORDS]).read_volatile() };
+    let once = words();
+    let twice = if is_output {
+        let _again = std::io::stdout().lock();
+        words()
+    } else {
+        let _again = std::io::stderr().lock();
+        words()
+    };
+    let mut counts = (0..LOCK_WORDS).filter(|&at| twice[at] == once[at] + 1);
+    let (count, others) = (counts.next()?, counts.count());
+    let mutex = count ^ 1;
+    let is_taken = (1..=2).contains(&once[mutex]) && (1..=2).contains(&twice[mutex]);
+    (others == 0 && is_taken).then_some(lock + mutex * FUTEX)
+}
+
+/// The words of such a lock that are looked at.
+const LOCK_WORDS: usize = 24 / FUTEX;
+
+/// Where the lock of a stream is: a handle to the stream is a reference to it.
+fn stream_of<S>(stream: &S) -> usize {
+    const { assert!(size_of::<S>() == size_of::<usize>()) };
+    // SAFETY: a pointer, as its size says; it is only a number here.
+    unsafe { std::mem::transmute_copy::<S, usize>(stream) }
+}
+
 /// A scoped thread is about to say that it has done all it has to do. What is counted is in here.
 #[unsafe(no_mangle)]
 #[inline(never)]

@@ -34,6 +34,9 @@ pub const POINTS: &[Point] = points![
     library_threads_joined,
     library_dynamic,
     library_dynamic_in_order,
+    library_streams_held,
+    library_streams_given_back,
+    library_streams_apart,
 ];
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -387,5 +390,52 @@ fn library_dynamic_in_order() {
     finish(|scope| {
         spawn!(scope, shown.to_string());
         spawn!(scope, shown.to_string());
+    });
+}
+
+/// The lock is taken by code without hooks, and given back by code with hooks; `println!` takes it again, and gives it back, without.
+// expect: race-free
+fn library_streams_held() {
+    let place = leaked(0u64);
+    finish(|scope| {
+        for number in 0..3 {
+            spawn!(scope, {
+                let mut output = io::stdout().lock();
+                store!(place, number);
+                println!("held");
+                _ = writeln!(output, "{}", seen(place));
+                _ = writeln!(io::stderr().lock(), "{number}");
+            });
+        }
+    });
+}
+
+// expect: race write/write on 8 bytes of heap by 1/2
+fn library_streams_given_back() {
+    let place = leaked(0u64);
+    finish(|scope| {
+        spawn!(scope, {
+            _ = writeln!(io::stdout().lock(), "one");
+            store!(place, 1); // race (1)
+        });
+        spawn!(scope, {
+            _ = writeln!(io::stdout().lock(), "two");
+            store!(place, 2); // race (2)
+        });
+    });
+}
+
+// expect: race write/write on 8 bytes of heap by 1/2
+fn library_streams_apart() {
+    let place = leaked(0u64);
+    finish(|scope| {
+        spawn!(scope, {
+            let _output = io::stdout().lock();
+            store!(place, 1); // race (1)
+        });
+        spawn!(scope, {
+            let _errors = io::stderr().lock();
+            store!(place, 2); // race (2)
+        });
     });
 }

@@ -228,9 +228,7 @@ impl Session {
     fn is_on_this_thread(&mut self) {
         // What was the other thread's alone is not this one's.
         self.owned.clear();
-        if self.options.hygiene.thread_locals {
-            self.thread_locals = self.image.thread_locals(this_thread());
-        }
+        self.come_to_variables();
     }
 
     /// What runs has no frames any more on its stack that others may have known.

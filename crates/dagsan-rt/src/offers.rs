@@ -233,11 +233,7 @@ impl Session {
 /// The offer stays where it is until [`__dagsan_join_end`].
 #[unsafe(no_mangle)]
 #[inline(never)]
-pub unsafe extern "C" fn __dagsan_join_begin(
-    offer: *mut Offer,
-    run: extern "C" fn(*mut Offer),
-    code: usize,
-) {
+pub unsafe extern "C" fn __dagsan_join_begin(offer: *mut Offer, run: extern "C" fn(*mut Offer), code: usize) {
     let (parent, part) = (ptr::null(), ptr::null_mut());
     let gain = Gain::of(code);
     let new = Offer { run, state: AtomicU32::new(OWN), finish: 0, parent, part, parked: false, gain };

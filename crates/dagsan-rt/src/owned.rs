@@ -315,9 +315,10 @@ impl Session {
             .flat_map(|line| programs(line, this_thread()))
             .collect();
         let is_new = |line: &u64| log::has(*line) && !self.tasks.has_touched(*line);
-        let finds = self.lines_of_variables().filter(is_new).filter_map(|line| {
-            self.owned.variables.get(&line).map(|words| (line, *words))
-        });
+        let finds = self
+            .lines_of_variables()
+            .filter(is_new)
+            .filter_map(|line| self.owned.variables.get(&line).map(|words| (line, *words)));
         let found: Vec<usize> =
             self.tasks.found_in_variables().chain(finds).flat_map(programs_words).collect();
         variables.push(found.as_ptr().addr()..found.as_ptr_range().end.addr());

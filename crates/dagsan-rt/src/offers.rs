@@ -411,7 +411,8 @@ pub fn hire(threads: usize) {
     static HIRED: OnceLock<()> = OnceLock::new();
     let Some(inside) = Inside::enter() else { return };
     HIRED.get_or_init(|| {
-        // Who panics prints with locks of the standard library's: in its order.
+        // Who panics prints with locks of the standard library's: in its order. Code with hooks waits for that before it panics (`dagsan-pass`): the hook runs under
+        // a lock, which who sets another hook waits for. Code without hooks waits here.
         let hook = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
             session::in_order();

@@ -28,6 +28,7 @@ pub const SEEDS: &[Seed] = seeds![
     arcs_of_both, arcs_of_both_fixed;
     frames_of_the_second, frames_of_the_second_fixed;
     claimed_by_levels, claimed_by_levels_fixed;
+    hook_with_a_lock, hook_with_a_lock_fixed;
 ];
 
 /// Work that takes long enough for somebody else to take the second.
@@ -351,4 +352,29 @@ fn claimed_by_levels() {
 fn claimed_by_levels_fixed() {
     let counts = [const { Shared::new(0u64) }; 512];
     by_levels(&|at| bump!(counts[at]));
+}
+
+/// A panic hook with a lock of its own, while another task sets the hook.
+fn with_hooks(action: &(impl Fn(usize) + Sync)) {
+    static PANICS: Mutex<usize> = Mutex::new(0);
+    let set = || std::panic::set_hook(Box::new(|_| *PANICS.lock().unwrap() += 1));
+    set();
+    tree(4, 0, &|leaf| {
+        if leaf % 3 == 0 {
+            set();
+        }
+        let caught = catch_unwind(|| assert!(leaf % 2 == 0, "this leaf panics"));
+        assert_eq!(caught.is_err(), leaf % 2 == 1);
+        action(leaf);
+    });
+}
+
+fn hook_with_a_lock() {
+    let count = Shared::new(0u64);
+    with_hooks(&|_| bump!(count)); // race
+}
+
+fn hook_with_a_lock_fixed() {
+    let counts = [const { Shared::new(0u64) }; 16];
+    with_hooks(&|leaf| bump!(counts[leaf]));
 }

@@ -27,6 +27,8 @@ pub enum Library {
     Streams,
     /// Gives the lock of standard output to the program, which gives it back itself.
     StreamLocked,
+    /// Panics, or is about the hook of panics: the hook runs under a lock.
+    Panics,
 }
 
 /// What of it a hook is given.
@@ -63,15 +65,30 @@ pub fn known(symbol: &str) -> &'static [Library] {
         &[Library::Streams, Library::StreamLocked]
     } else if has("3std2io5stdio") || has("std..io..stdio..") {
         &[Library::Streams]
+    } else if panics(symbol) {
+        &[Library::Panics]
     } else {
         &[]
     }
 }
 
+/// Does the function of that symbol panic, or set the hook of panics? In the libraries many do; these are what code of the program calls.
+fn panics(symbol: &str) -> bool {
+    let is = |name: &&str| symbol.ends_with(*name) || symbol.contains(&format!("{name}17h"));
+    let of_hook = ["8set_hook", "9take_hook", "20rust_panic_with_hook", "15panic_with_hook"];
+    let of_checks = ["13unwrap_failed", "13expect_failed", "13assert_failed", "12handle_error"];
+    let of_std = symbol.contains("3std9panicking");
+    symbol.contains("4core9panicking")
+        || of_std && (symbol.contains("11begin_panic") || of_hook.iter().any(is))
+        || of_checks.iter().any(is)
+        || symbol.contains("4core") && (symbol.contains("_fail17h") || symbol.ends_with("_fail"))
+        || symbol.contains("4core4cell") && symbol.contains("panic_already")
+}
+
 impl Library {
     /// Is it told before the call, and not after it?
     pub fn is_told_before(self) -> bool {
-        matches!(self, Library::ScopeEntered | Library::ScopeLeft | Library::Streams)
+        matches!(self, Library::ScopeEntered | Library::ScopeLeft | Library::Streams | Library::Panics)
     }
 
     /// What is called then, and what it is given.
@@ -84,7 +101,7 @@ impl Library {
             Library::ContendedReader => (c"__dagsan_contended_reader", Given::Argument),
             Library::ScopeEntered => (c"__dagsan_scope_entered", Given::Argument),
             Library::ScopeLeft => (c"__dagsan_scope_left", Given::Argument),
-            Library::Streams => (c"__dagsan_in_order", Given::Nothing),
+            Library::Streams | Library::Panics => (c"__dagsan_in_order", Given::Nothing),
             Library::StreamLocked => (c"__dagsan_stream_locked", Given::Result),
         }
     }
@@ -124,6 +141,13 @@ mod tests {
                 &[Library::Streams],
             ),
             (format!("_RNvNt{std}2io5impls4read"), &[]),
+            ("_RNvNtCsg1yEAyWTQGo_4core9panicking9panic_fmt".to_owned(), &[Library::Panics]),
+            ("_RNvNtCsg1yEAyWTQGo_4core6option13unwrap_failed".to_owned(), &[Library::Panics]),
+            ("_RNvNtNtCsg1yEAyWTQGo_4core5slice5index16slice_index_fail".to_owned(), &[Library::Panics]),
+            ("_ZN4core4cell22panic_already_borrowed17h0123456789abcdefE".to_owned(), &[Library::Panics]),
+            (format!("_RNvNt{std}9panicking8set_hook"), &[Library::Panics]),
+            (format!("_RNvNtNt{std}9panicking11panic_count17is_zero_slow_path"), &[]),
+            ("_ZN3std9panicking12catch_unwind17h0123456789abcdefE".to_owned(), &[]),
         ];
         for (symbol, expected) in cases {
             assert_eq!(known(&symbol), expected, "{symbol}");

@@ -13,6 +13,11 @@ pub fn set(seed: u64) {
     STATE.store(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15), Relaxed);
 }
 
+/// Are there any?
+pub fn are_wanted() -> bool {
+    STATE.load(Relaxed) != 0
+}
+
 /// Waits, perhaps.
 #[inline(always)]
 pub fn perhaps() {

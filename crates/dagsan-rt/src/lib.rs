@@ -31,6 +31,7 @@ mod events;
 mod exit;
 mod faults;
 mod fresh;
+mod gains;
 mod heap;
 mod holder;
 mod hooks;

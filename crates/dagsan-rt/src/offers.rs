@@ -26,6 +26,7 @@ use std::time::Duration;
 
 use crate::caches::Caches;
 use crate::delays;
+use crate::gains::Gain;
 use crate::holder::Holder;
 use crate::layout;
 use crate::log;
@@ -48,12 +49,21 @@ pub struct Offer {
     state: AtomicU32,
     /// The innermost finish around it.
     finish: u32,
-    /// The session that it is offered by. Under the lock of the board, like what follows.
+    /// The session that it is offered by.
     parent: *const Holder,
-    /// That of whoever runs it.
+    /// That of whoever runs it. Under the lock of the board, like what follows.
     part: *mut Holder,
     /// Does the one who offered it wait for it?
     parked: bool,
+    /// What others of its code were worth.
+    gain: &'static Gain,
+}
+
+impl Offer {
+    /// What others of its code were worth.
+    pub fn gain(&self) -> &'static Gain {
+        self.gain
+    }
 }
 
 /// So much room a task runtime has for it.
@@ -171,6 +181,8 @@ impl Session {
             // SAFETY: it is the caller's, and nobody else knows it.
             unsafe {
                 (*offer).finish = self.tasks.innermost_finish();
+                // Not when it is put on the board: a part that goes on as the root has the root's offers, too.
+                (*offer).parent = this_session();
                 (*offer).state.store(LOCAL, Relaxed);
             }
             self.offers.push(offer);
@@ -196,18 +208,17 @@ impl Session {
 
     #[cold]
     fn publish(&mut self) {
-        // SAFETY: the offers of a session are in frames of those who wait for what it runs.
-        let is_local = |offer: &&*mut Offer| unsafe { (***offer).state.load(Relaxed) } == LOCAL;
-        let Some(&offer) = self.offers.iter().find(is_local).filter(|_| self.active && self.may_fork())
-        else {
+        if !self.active || !self.may_fork() {
             return;
+        }
+        // SAFETY: the offers of a session are in frames of those who wait for what it runs.
+        let is_worth_it = |offer: &&*mut Offer| unsafe {
+            (***offer).state.load(Relaxed) == LOCAL && (***offer).gain.is_hoped_for()
         };
+        let Some(&offer) = self.offers.iter().find(is_worth_it) else { return };
         let Ok(mut board) = BOARD.try_lock() else { return };
         // SAFETY: as above; nobody else knows it.
-        unsafe {
-            (*offer).parent = this_session();
-            (*offer).state.store(OFFERED, Relaxed);
-        }
+        unsafe { (*offer).state.store(OFFERED, Relaxed) };
         board.push(There(offer));
         drop(board);
         HUNGRY.fetch_sub(1, Relaxed);
@@ -215,16 +226,17 @@ impl Session {
     }
 }
 
-/// A task runtime begins a join: it opens a frame, and offers the second part.
+/// A task runtime begins a join: it opens a frame, and offers the second part, whose code that is.
 ///
 /// # Safety
 ///
 /// The offer stays where it is until [`__dagsan_join_end`].
 #[unsafe(no_mangle)]
 #[inline(never)]
-pub unsafe extern "C" fn __dagsan_join_begin(offer: *mut Offer, run: extern "C" fn(*mut Offer)) {
+pub unsafe extern "C" fn __dagsan_join_begin(offer: *mut Offer, run: extern "C" fn(*mut Offer), code: usize) {
     let (parent, part) = (ptr::null(), ptr::null_mut());
-    let new = Offer { run, state: AtomicU32::new(OWN), finish: 0, parent, part, parked: false };
+    let gain = Gain::of(code);
+    let new = Offer { run, state: AtomicU32::new(OWN), finish: 0, parent, part, parked: false, gain };
     // SAFETY: the caller's promise.
     unsafe { offer.write(new) };
     scopes::begin_join(start::frame(), |session| session.offer(offer));
@@ -399,7 +411,8 @@ pub fn hire(threads: usize) {
     static HIRED: OnceLock<()> = OnceLock::new();
     let Some(inside) = Inside::enter() else { return };
     HIRED.get_or_init(|| {
-        // Who panics prints with locks of the standard library's: in its order.
+        // Who panics prints with locks of the standard library's: in its order. Code with hooks waits for that before it panics (`dagsan-pass`): the hook runs under
+        // a lock, which who sets another hook waits for. Code without hooks waits here.
         let hook = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
             session::in_order();

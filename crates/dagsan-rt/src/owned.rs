@@ -154,9 +154,9 @@ impl Owned {
         self.blocks.remove(&start).is_some()
     }
 
-    /// What a part knows of thread-local variables, which was run on this thread.
-    pub fn has_variables_of(&mut self, part: &Owned) {
-        self.variables.extend(&part.variables);
+    /// The block is the worker's.
+    pub fn insert(&mut self, block: Range<usize>) {
+        self.blocks.insert(block.start, block.end);
     }
 
     /// Nothing is parallel to the present.
@@ -190,6 +190,7 @@ impl Session {
             lead |= leads_to_heap(&words);
             let left = self.owned.variables.insert(line, words);
             if let Some(left) = left.filter(|_| !self.tasks.has_touched(line)) {
+                lead |= leads_to_heap(&left);
                 self.tasks.came_to(line, left);
             }
         }
@@ -197,6 +198,17 @@ impl Session {
             worker().want_order();
         }
         lead
+    }
+
+    /// The session goes on on this thread. What others have done there with its variables is over.
+    pub fn come_to_variables(&mut self) {
+        if self.options.hygiene.thread_locals {
+            self.thread_locals = self.image.thread_locals(this_thread());
+            for line in self.lines_of_variables() {
+                let words = self.words_of_variables(line);
+                self.owned.variables.insert(line, words);
+            }
+        }
     }
 
     fn lines_of_variables(&self) -> Range<u64> {
@@ -214,16 +226,28 @@ impl Session {
         })
     }
 
-    /// A part is about to free a block. If variables of this thread that the running strand has touched lead to it, and nothing else does, it is the worker's: later
-    /// it cannot be asked for any more.
+    /// A part is about to free a block. If variables of this thread lead to it that the running task has touched, and nothing else does, it is the worker's, and
+    /// was: later it cannot be asked for any more.
     pub fn frees_own(&mut self, start: usize) {
-        let touched = |line: &u64| log::has(*line) && leads_to_heap(&self.words_of_variables(*line));
-        if self.lines_of_variables().any(|line| touched(&line))
+        let leads = |line: &u64| {
+            self.touches(*line)
+                && (leads_to_heap(&self.words_of_variables(*line))
+                    || self.owned.variables.get(line).is_some_and(leads_to_heap))
+        };
+        if self.lines_of_variables().any(|line| leads(&line))
             && let Some(block) = heap::with_living(|living| living.at(start))
             && self.leads_from_variables_only(block.start)
         {
-            self.owned.blocks.insert(block.start, block.end);
+            self.owned.insert(block.clone());
+            if let Some(recorder) = self.stream.consumer_mut().recorder() {
+                recorder.was_owned(block);
+            }
         }
+    }
+
+    /// Has the running task touched a line of thread-local variables, or is it about to say so? It may say yes of one that it has not.
+    fn touches(&self, line: u64) -> bool {
+        self.tasks.has_touched(line) || log::has(line)
     }
 
     /// Withdraws those of the latest races that are on memory of the worker.
@@ -278,22 +302,25 @@ impl Session {
             self.owned.shared.insert(start);
             return;
         }
-        self.owned.blocks.insert(start, end);
+        self.owned.insert(start..end);
         self.erase(start, end - start);
     }
 
     fn leads_from_variables_only(&mut self, block: usize) -> bool {
         // The running strand may not have been delivered.
-        let touched = |line: &usize| {
-            let line = *line as u64 >> 6;
-            self.tasks.has_touched(line) || log::has(line)
-        };
+        let touched = |line: &usize| self.touches(*line as u64 >> 6);
         let lines = (self.thread_locals.start & !63..self.thread_locals.end).step_by(64).filter(touched);
         let mut variables: Vec<Range<usize>> = lines
             .map(|line| line.max(self.thread_locals.start)..(line + 64).min(self.thread_locals.end))
             .flat_map(|line| programs(line, this_thread()))
             .collect();
-        let found: Vec<usize> = self.tasks.found_in_variables().flat_map(programs_words).collect();
+        let is_new = |line: &u64| log::has(*line) && !self.tasks.has_touched(*line);
+        let finds = self
+            .lines_of_variables()
+            .filter(is_new)
+            .filter_map(|line| self.owned.variables.get(&line).map(|words| (line, *words)));
+        let found: Vec<usize> =
+            self.tasks.found_in_variables().chain(finds).flat_map(programs_words).collect();
         variables.push(found.as_ptr().addr()..found.as_ptr_range().end.addr());
         let statics = self.image.statics();
         let before = self.owned.words.min(WORDS_PER_BLOCK);

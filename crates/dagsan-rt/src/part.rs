@@ -28,6 +28,7 @@ use std::ptr;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use crate::delays;
 use crate::holder::{Holder, Inside, with_inside};
@@ -35,6 +36,7 @@ use crate::kept_ranges;
 use crate::offers::{self, Offer};
 use crate::session::Session;
 use crate::state::{EXACT, Worker, root, run_for, this_thread, worker};
+use crate::system;
 use crate::tasks::{Shadow, Stack, Stood};
 use crate::turns;
 
@@ -43,6 +45,8 @@ use crate::turns;
 pub struct Part {
     /// How it came to whoever runs it.
     offer: *const Offer,
+    /// What the thread had used of its processor when it began.
+    began: Duration,
     /// Has it been told so far, and goes on as the root? What its main task was before, then, and what its handles begin with. Changed by the thread that
     /// falls in, while that of the part waits, or is the same.
     stood: Cell<Option<(u32, Stood)>>,
@@ -51,6 +55,12 @@ pub struct Part {
 impl Part {
     pub fn offer(&self) -> *const Offer {
         self.offer
+    }
+
+    /// It ends, or falls in: that was what it could do on its own.
+    fn was_ahead(&self, fell_in: bool) {
+        // SAFETY: who has offered it waits for it, or runs what comes before.
+        unsafe { (*self.offer).gain() }.ran(system::time_of_thread().saturating_sub(self.began), fell_in);
     }
 
     /// Does it go on as the root?
@@ -89,7 +99,7 @@ pub fn begin(
     let again = UNUSED.lock().unwrap_or_else(PoisonError::into_inner).pop();
     let mut session = again.map_or_else(|| Session::new(crate::start::options(), worker), |unused| unused.0);
     session.begin_part(finish, number(), stack, worker);
-    let part = Part { offer, stood: Cell::new(None) };
+    let part = Part { offer, began: system::time_of_thread(), stood: Cell::new(None) };
     let holder = Box::into_raw(Box::new(Holder::of_part(session, part)));
     // SAFETY: it lives until the part was told, which is after its end.
     unsafe { worker.set_holder(holder) };
@@ -105,6 +115,9 @@ pub fn end(inside: &Inside, holder: &Holder, worker: &'static Worker) {
         fall_in(inside);
     }
     let stood = holder.part.as_ref().and_then(|part| part.stood.get());
+    if stood.is_none() {
+        holder.part.iter().for_each(|part| part.was_ahead(false));
+    }
     with_inside(inside, |session| {
         session.erase_own_stack();
         if let Some((part, stood)) = stood {
@@ -165,7 +178,9 @@ pub fn go_on(inside: &Inside, here: &'static Worker, holder: Holder) {
 #[cold]
 pub fn fall_in(inside: &Inside) {
     let here = worker();
-    let Some(offer) = here.holder().part.as_ref().map(Part::offer) else { return };
+    let Some(part) = here.holder().part.as_ref() else { return };
+    part.was_ahead(true);
+    let offer = part.offer();
     with_inside(inside, Session::pause);
     here.set_active(false);
     let holder = ptr::from_ref(here.holder()).cast_mut();
@@ -228,9 +243,7 @@ impl Session {
     fn is_on_this_thread(&mut self) {
         // What was the other thread's alone is not this one's.
         self.owned.clear();
-        if self.options.hygiene.thread_locals {
-            self.thread_locals = self.image.thread_locals(this_thread());
-        }
+        self.come_to_variables();
     }
 
     /// What runs has no frames any more on its stack that others may have known.

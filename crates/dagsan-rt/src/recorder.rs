@@ -10,6 +10,8 @@
 //! The history is not asked while the part runs, since it belongs to the session. All that a part must know (`shared`) is what it has written
 //! itself: whatever others do has the same order to all of the part. That is in a table, [`TOLD`], as long as the part runs.
 
+use std::ops::Range;
+
 use dagsan_core::{AccessKind, Allocator, Bytes, Event, SiteId, Span, TaskId};
 
 use crate::layout::{self, TOLD};
@@ -26,6 +28,11 @@ pub enum Item {
     },
     /// What is there will be other memory.
     Erase(Bytes),
+    /// The block is the worker's (`owned`).
+    Owned {
+        start: usize,
+        end: usize,
+    },
     /// What is done at the site is an allocator's doing.
     Allocators(SiteId, Allocator),
     /// The block is freed: words in it are no more.
@@ -69,6 +76,13 @@ impl Recorder {
             });
         }
         self.look_at_size();
+    }
+
+    /// The block, which is about to be freed, was the worker's since it came into being.
+    pub fn was_owned(&mut self, block: Range<usize>) {
+        let came = |item: &Item| matches!(item, Item::Erase(bytes) if bytes.start() == block.start as u64);
+        let at = self.items.iter().rposition(came).map_or(0, |before| before + 1);
+        self.items.insert(at, Item::Owned { start: block.start, end: block.end });
     }
 
     /// If there is a lot, the part is told before there is more.

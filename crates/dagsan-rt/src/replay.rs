@@ -15,7 +15,7 @@ use crate::races::Found;
 use crate::recorder::{Item, Recorder, Told, for_lines};
 use crate::session::Session;
 use crate::shared;
-use crate::state::{Worker, this_thread};
+use crate::state::Worker;
 use crate::sync::Sync as Synchronisation;
 use crate::tasks::{Birth, Stack, Stood, Tasks};
 
@@ -47,9 +47,7 @@ impl Session {
         self.offers.clear();
         self.fresh.end_strand();
         (self.stopped, self.deadlock, self.active) = (None, None, true);
-        if self.options.hygiene.thread_locals {
-            self.thread_locals = self.image.thread_locals(this_thread());
-        }
+        self.come_to_variables();
         self.has_no_outermost_scope();
         self.tasks.mark_at(stack.high);
     }
@@ -65,7 +63,6 @@ impl Session {
     pub fn go_on_as(&mut self, part: &mut Session) -> Stood {
         self.pause();
         let main = self.tasks.slot();
-        self.owned.has_variables_of(&part.owned);
         self.tasks.lend_variables(&part.tasks);
         let living = self.replay(part);
         self.tasks.lend_variables(&Tasks::new());
@@ -95,6 +92,12 @@ impl Session {
                     self.owned.forget(bytes.start() as usize);
                     self.erase(bytes.start() as usize, bytes.len() as usize);
                 }
+                Item::Owned { start, end } => {
+                    self.owned.insert(start..end);
+                    if let Some(recorder) = self.stream.consumer_mut().recorder() {
+                        recorder.push(*item);
+                    }
+                }
                 Item::Allocators(site, what) => self.stream.consumer_mut().is_allocators(site, what),
                 Item::Freed { start, size } => {
                     self.owned.forget(start);
@@ -105,7 +108,8 @@ impl Session {
                 }
             }
         }
-        self.turn_to(TaskId::MAIN, &living);
+        // If the part goes on, another one runs: shared reads are kept only as long as no task goes on out of its turn.
+        self.tasks.go_on(main.slot);
         self.tiny.adds(&mut part.tiny);
         self.add_uses(part);
         // A part that is told to another part is told again, and its blocks wait until then.

@@ -33,6 +33,14 @@ pub unsafe fn call(number: i64, arguments: [usize; 6]) -> isize {
     result
 }
 
+/// What this thread has used of its processor so far: others do not count.
+pub fn time_of_thread() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: writes the time.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    Duration::new(time.tv_sec.cast_unsigned(), u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+
 /// Sleeps while the word has this value, but not longer than that.
 pub fn sleep_on(word: &AtomicU32, value: u32, longest: Duration) {
     let time =

@@ -242,7 +242,7 @@ mod announced {
         #[link_name = "__dagsan_stay_here"]
         pub(crate) safe fn stay_here();
         #[link_name = "__dagsan_join_begin"]
-        pub(crate) fn join_begin(offer: *mut Offer, run: extern "C" fn(*mut Offer));
+        pub(crate) fn join_begin(offer: *mut Offer, run: extern "C" fn(*mut Offer), code: usize);
         #[link_name = "__dagsan_join_end"]
         pub(crate) fn join_end(offer: *mut Offer);
         fn __dagsan_take_back(offer: *mut Offer) -> bool;
@@ -298,7 +298,7 @@ mod announced {
 mod serial {
     use super::{Offer, frame_begin, frame_end, sync};
 
-    pub(crate) unsafe fn join_begin(_: *mut Offer, _: extern "C" fn(*mut Offer)) {
+    pub(crate) unsafe fn join_begin(_: *mut Offer, _: extern "C" fn(*mut Offer), _: usize) {
         frame_begin();
     }
 

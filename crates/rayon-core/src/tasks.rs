@@ -93,7 +93,7 @@ pub(crate) unsafe fn run_both(place: Place, first: Call, second: Call) -> (Optio
     // SAFETY: it stays where it is until the join has ended. Whoever runs it has it for himself, until it is taken back.
     unsafe {
         let offer = (&raw mut (*rest).offer).cast();
-        events::join_begin(offer, run_offered);
+        events::join_begin(offer, run_offered, second.enter as usize);
         let first = run_job(Kind::Spawn, place, first);
         if events::take_back(offer) {
             local::stolen(&mut || (*rest).panic = (*rest).call.run());

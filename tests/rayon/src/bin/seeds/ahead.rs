@@ -9,6 +9,8 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, RwLock};
 
+use rayon::prelude::*;
+
 use crate::Seed;
 use crate::shared::{Raw, Shared};
 
@@ -25,6 +27,8 @@ pub const SEEDS: &[Seed] = seeds![
     jobs_of_the_second, jobs_of_the_second_fixed;
     arcs_of_both, arcs_of_both_fixed;
     frames_of_the_second, frames_of_the_second_fixed;
+    claimed_by_levels, claimed_by_levels_fixed;
+    hook_with_a_lock, hook_with_a_lock_fixed;
 ];
 
 /// Work that takes long enough for somebody else to take the second.
@@ -325,4 +329,52 @@ fn frames_of_the_second_fixed() {
         rayon::join(|| fill(0), || fill(32));
         black_box(numbers);
     });
+}
+
+/// A search by levels, in which every task claims what it has found: a part waits for its turn at once, and goes on as the root, with what that has offered.
+fn by_levels(action: &(impl Fn(usize) + Sync)) {
+    let claimed = [const { AtomicBool::new(false) }; 512];
+    let claims = |&at: &usize| {
+        at < claimed.len() && claimed[at].compare_exchange(false, true, Relaxed, Relaxed).is_ok()
+    };
+    let mut level = vec![0];
+    while !level.is_empty() {
+        let next = level.par_iter().flat_map_iter(|&at| [at + 3, 2 * at + 1, 2 * at + 2]).filter(claims);
+        level = next.inspect(|&at| action(at)).collect();
+    }
+}
+
+fn claimed_by_levels() {
+    let count = Shared::new(0u64);
+    by_levels(&|_| bump!(count)); // race
+}
+
+fn claimed_by_levels_fixed() {
+    let counts = [const { Shared::new(0u64) }; 512];
+    by_levels(&|at| bump!(counts[at]));
+}
+
+/// A panic hook with a lock of its own, while another task sets the hook.
+fn with_hooks(action: &(impl Fn(usize) + Sync)) {
+    static PANICS: Mutex<usize> = Mutex::new(0);
+    let set = || std::panic::set_hook(Box::new(|_| *PANICS.lock().unwrap() += 1));
+    set();
+    tree(4, 0, &|leaf| {
+        if leaf % 3 == 0 {
+            set();
+        }
+        let caught = catch_unwind(|| assert!(leaf % 2 == 0, "this leaf panics"));
+        assert_eq!(caught.is_err(), leaf % 2 == 1);
+        action(leaf);
+    });
+}
+
+fn hook_with_a_lock() {
+    let count = Shared::new(0u64);
+    with_hooks(&|_| bump!(count)); // race
+}
+
+fn hook_with_a_lock_fixed() {
+    let counts = [const { Shared::new(0u64) }; 16];
+    with_hooks(&|leaf| bump!(counts[leaf]));
 }

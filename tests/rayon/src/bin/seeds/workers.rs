@@ -1,6 +1,7 @@
 //! Memory that belongs to a worker, and memory that is believed to.
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::hint::black_box;
 use std::sync::OnceLock;
 
@@ -14,6 +15,8 @@ pub const SEEDS: &[Seed] = seeds![
     slot_of_the_first, slot_of_the_first_fixed;
     buffer_that_is_lent, buffer_that_is_lent_fixed;
     buffer_in_a_static, buffer_in_a_static_fixed;
+    tables_that_grow, tables_that_grow_fixed;
+    buffers_that_shrink, buffers_that_shrink_fixed;
 ];
 
 /// A slot for each worker.
@@ -136,4 +139,57 @@ fn buffer_in_a_static_fixed() {
         // SAFETY: nobody else has it.
         unsafe { table.get()[0] += item };
     });
+}
+
+/// A table of the worker, whose blocks come and go in the middle of tasks.
+fn in_table(item: u64) {
+    thread_local!(static TABLE: RefCell<HashMap<u64, String>> = RefCell::default());
+    TABLE.with_borrow_mut(|table| {
+        for number in 4 * item..4 * item + 4 {
+            table.entry(number % 61).or_default().push_str("and so on");
+        }
+        if table.len() > 40 {
+            *table = HashMap::new();
+        }
+        black_box(table.len());
+    });
+}
+
+fn tables_that_grow() {
+    let count = Shared::new(0u64);
+    (0..64u64).into_par_iter().for_each(|item| {
+        in_table(item);
+        bump!(count); // race
+    });
+}
+
+fn tables_that_grow_fixed() {
+    (0..64u64).into_par_iter().for_each(in_table);
+}
+
+/// A buffer of the worker that is not there between tasks, or is another one.
+fn in_buffer(item: usize) {
+    thread_local!(static TAKEN: Cell<Vec<usize>> = const { Cell::new(Vec::new()) });
+    let mut buffer = TAKEN.take();
+    buffer.resize(30 + item % 7 * 10, item);
+    buffer[item % 30] += 1;
+    if item % 3 == 0 {
+        buffer = Vec::new();
+    } else {
+        buffer.truncate(9);
+        buffer.shrink_to_fit();
+    }
+    TAKEN.set(buffer);
+}
+
+fn buffers_that_shrink() {
+    let count = Shared::new(0u64);
+    (0..64usize).into_par_iter().for_each(|item| {
+        in_buffer(item);
+        bump!(count); // race
+    });
+}
+
+fn buffers_that_shrink_fixed() {
+    (0..64usize).into_par_iter().for_each(in_buffer);
 }

@@ -69,15 +69,19 @@ pub extern "C" fn __dagsan_contended_reader(lock: usize) {
 pub extern "C" fn __dagsan_stream_locked(lock: usize) {
     if is_active()
         && turns::is_mine()
-        && let Some(word) = mutex_of_stream(lock)
+        && let Some((mutex, count)) = words_of_stream(lock)
     {
-        session::called(start::frame(), |session| session.contended(word, false));
+        session::called(start::frame(), |session| {
+            // Otherwise sections would depend on each other by it, whatever the program does in them.
+            session.owned.insert(count..count + FUTEX);
+            session.contended(mutex, false);
+        });
     }
 }
 
-/// The word of the mutex in a lock of a stream, which this thread holds. It can be taken again by who has it, and counts that: beside the count, both four bytes wide, is the word.
-/// None if it is not so in this version of the standard library.
-fn mutex_of_stream(lock: usize) -> Option<usize> {
+/// The mutex and the count in a lock of a stream, which this thread holds: it can be taken again by who has it, which is counted, and beside the count, both four bytes wide, is
+/// the mutex. None if it is not so in this version of the standard library.
+fn words_of_stream(lock: usize) -> Option<(usize, usize)> {
     let is_output = stream_of(&std::io::stdout()) == lock;
     if !is_output && stream_of(&std::io::stderr()) != lock {
         return None;
@@ -97,7 +101,7 @@ fn mutex_of_stream(lock: usize) -> Option<usize> {
     let (count, others) = (counts.next()?, counts.count());
     let mutex = count ^ 1;
     let is_taken = (1..=2).contains(&once[mutex]) && (1..=2).contains(&twice[mutex]);
-    (others == 0 && is_taken).then_some(lock + mutex * FUTEX)
+    (others == 0 && is_taken).then_some((lock + mutex * FUTEX, lock + count * FUTEX))
 }
 
 /// The words of such a lock that are looked at.

@@ -58,6 +58,8 @@ impl Session {
         } else {
             self.write(bytes, site);
         }
+        // If the free itself has raced, the block was asked about just now. Its addresses may come back in blocks that begin elsewhere.
+        self.owned.forget(start);
         self.forget_words(start..start.saturating_add(size));
     }
 

@@ -23,7 +23,7 @@ use crate::reserve;
 use crate::session::{self, Inside};
 use crate::sites;
 use crate::start;
-use crate::state::{is_active, is_owner, worker};
+use crate::state::{Flag, is_active, is_owner, worker};
 use crate::system;
 use crate::threads;
 use crate::turns;
@@ -43,11 +43,18 @@ const LARGE: usize = 128 << 10;
 
 static BLOCKS: Mutex<Blocks> = Mutex::new(Blocks::NONE);
 
+/// A thread that reports why the program is cut off has waited for the list in vain: whoever has not given it back by then never will, and there is no time to wait for it at
+/// each question.
+static OUT_OF_REACH: Flag = Flag::new();
+
 /// The list. None if it is not to be had: a thread that reports why the program is cut off waits only so long for
 /// others, who may wait for what it holds itself.
 fn blocks() -> Option<MutexGuard<'static, Blocks>> {
     if reserve::is_mine() {
-        return session::be_patient(|| BLOCKS.try_lock().ok());
+        let attempt = || BLOCKS.try_lock().ok();
+        let blocks = if OUT_OF_REACH.get() { attempt() } else { session::be_patient(attempt) };
+        OUT_OF_REACH.set(blocks.is_none());
+        return blocks;
     }
     Some(BLOCKS.lock().unwrap_or_else(PoisonError::into_inner))
 }

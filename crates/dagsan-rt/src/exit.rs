@@ -164,8 +164,9 @@ fn cut_off(cause: Cause) -> Option<i32> {
 }
 
 /// So many seconds are enough for a report. An allocator of the program's that was aborted in its middle, and that the
-/// runtime allocates with too, may never come back.
-const ENOUGH: u32 = 10;
+/// runtime allocates with too, may never come back. It waits five seconds for whoever is in the session, and as long for the list of blocks; that is not all the time it has,
+/// also on a machine that does much else.
+const ENOUGH: u32 = 25;
 
 /// Is there code in the program that was to have hooks, and has none?
 static WITHOUT_HOOKS: Flag = Flag::new();

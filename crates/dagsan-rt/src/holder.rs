@@ -14,6 +14,7 @@
 //! that is said.
 
 use std::cell::{Cell, UnsafeCell};
+use std::time::{Duration, Instant};
 
 use crate::options::Options;
 use crate::part::{self, Part};
@@ -206,15 +207,17 @@ pub enum Last {
 
 /// Tries until there is an answer, for five seconds at most.
 pub fn be_patient<T>(mut attempt: impl FnMut() -> Option<T>) -> Option<T> {
-    (0..50_000).find_map(|_| {
+    // By the clock: a nap takes as long as the machine likes.
+    let until = Instant::now() + Duration::from_secs(5);
+    loop {
         let answer = attempt();
-        if answer.is_none() {
-            let step = libc::timespec { tv_sec: 0, tv_nsec: 100_000 };
-            // SAFETY: a plain call.
-            unsafe { libc::nanosleep(&raw const step, std::ptr::null_mut()) };
+        if answer.is_some() || Instant::now() >= until {
+            return answer;
         }
-        answer
-    })
+        let step = libc::timespec { tv_sec: 0, tv_nsec: 100_000 };
+        // SAFETY: a plain call.
+        unsafe { libc::nanosleep(&raw const step, std::ptr::null_mut()) };
+    }
 }
 
 /// Takes the session from whatever thread has it, when that one leaves it, and keeps it: the program is at its end.

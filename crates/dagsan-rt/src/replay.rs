@@ -108,8 +108,7 @@ impl Session {
                 }
             }
         }
-        // If the part goes on, another one runs: shared reads are kept only as long as no task goes on out of its turn.
-        self.tasks.go_on(main.slot);
+        self.turn_to(TaskId::MAIN, &living);
         self.tiny.adds(&mut part.tiny);
         self.add_uses(part);
         // A part that is told to another part is told again, and its blocks wait until then.

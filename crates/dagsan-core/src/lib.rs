@@ -17,6 +17,7 @@ mod ids;
 mod locks;
 pub mod oracle;
 pub mod order;
+mod pages;
 mod promises;
 mod race;
 mod recording;

@@ -29,11 +29,10 @@
 
 mod joint;
 mod known;
+mod lines;
 #[cfg(test)]
 mod tests;
 mod touches;
-
-use rustc_hash::FxHashMap;
 
 use crate::access::{AccessKind, Run, Span};
 use crate::bytes::{Bytes, LINE_BYTES};
@@ -43,13 +42,17 @@ use crate::locks::LockMode;
 
 use joint::Joints;
 use known::{Known, Visit};
-use touches::{Line, Touches};
+use lines::Lines;
+use touches::Touches;
 
 /// So many touches of a line are not looked through.
 const FEW: usize = 4;
 
 /// So many locks that are held at once have sections apart.
 const APART: usize = 16;
+
+/// What is known of a line that so many spans later will be touched is fetched; what that refers to later, by steps.
+const AHEAD: usize = 12;
 
 /// What a section does to bytes. The numbers are those of lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,10 +109,8 @@ pub(crate) struct Inside {
 /// See the module's documentation.
 #[derive(Debug)]
 pub(crate) struct Sections {
-    lines: FxHashMap<(u64, LockId), Line>,
+    lines: Lines,
     touches: Touches,
-    /// The locks with sections that have touched a line.
-    locks: FxHashMap<u64, Vec<LockId>>,
     /// Of tasks that hold more locks at once than `apart`.
     joints: Joints,
     apart: usize,
@@ -128,9 +129,8 @@ impl Sections {
     /// Keeps the sections of a task apart if it is in so many at once, or fewer.
     pub(crate) fn with_apart(apart: usize) -> Sections {
         Sections {
-            lines: FxHashMap::default(),
+            lines: Lines::default(),
             touches: Touches::default(),
-            locks: FxHashMap::default(),
             joints: Joints::default(),
             apart,
             known: Known::default(),
@@ -163,15 +163,18 @@ impl Sections {
         spans: &[S],
         acquire: &mut Vec<SyncId>,
     ) {
-        let Sections { lines, touches, locks, joints, known, .. } = self;
-        for run in runs(spans) {
+        let Sections { lines, touches, joints, known, .. } = self;
+        for (at, run) in runs(spans) {
+            let soon = |ahead: usize| {
+                let span = spans.get(at + ahead).map(|&span: &S| -> Span { span.into() });
+                span.map(|span| span.first.at.line)
+            };
+            soon(AHEAD).into_iter().for_each(|line| lines.expect(line));
+            soon(2 * AHEAD / 3).into_iter().for_each(|line| lines.expect_recent(line));
+            soon(AHEAD / 3).into_iter().for_each(|line| lines.expect_touches(line, touches));
             let (number, kind, mask) = (run.at.line, Kind::of(&run), run.at.mask);
             for visit in visits {
-                let lock = visit.inside.lock;
-                let line = lines.entry((number, lock)).or_insert_with(|| {
-                    locks.entry(number).or_default().push(lock);
-                    Line::default()
-                });
+                let line = lines.of(number, visit.inside.lock);
                 line.touch(visit, (kind, mask), touches, known, acquire);
             }
             joints.compare((number, kind, mask), visits, None, known, acquire);
@@ -185,23 +188,22 @@ impl Sections {
         spans: &[S],
         acquire: &mut Vec<SyncId>,
     ) {
-        let Sections { lines, touches, locks, joints, known, .. } = self;
+        let Sections { lines, touches, joints, known, .. } = self;
         let joint = joints.enter(visits, known);
-        for run in runs(spans) {
+        for (_, run) in runs(spans) {
             let (number, kind, mask) = (run.at.line, Kind::of(&run), run.at.mask);
-            let mut compare = |visit: &Visit| {
-                if let Some(line) = lines.get_mut(&(number, visit.inside.lock)) {
+            let find = |lock| visits.binary_search_by_key(&lock, |visit| visit.inside.lock).ok();
+            let mut compare = |lines: &mut Lines, visit: &Visit| {
+                if let Some(line) = lines.find(number, visit.inside.lock) {
                     line.compare(visit, (kind, mask), touches, known, acquire);
                 }
             };
             // By the fewer of the two: the locks that are held, and those of others who have touched the line.
-            match locks.get(&number) {
-                Some(locks) if locks.len() < visits.len() => {
-                    let find = |lock| visits.binary_search_by_key(&lock, |visit| visit.inside.lock).ok();
-                    locks.iter().filter_map(|&lock| find(lock)).for_each(|at| compare(&visits[at]));
-                }
-                Some(_) => visits.iter().for_each(compare),
-                None => {}
+            if lines.count(number, visits.len()) < visits.len() {
+                let mine: Vec<usize> = lines.locks(number).filter_map(find).collect();
+                mine.into_iter().for_each(|at| compare(lines, &visits[at]));
+            } else {
+                visits.iter().for_each(|visit| compare(lines, visit));
             }
             joints.compare((number, kind, mask), visits, Some(joint), known, acquire);
             joints.add((number, kind, mask), joint, known);
@@ -228,45 +230,46 @@ impl Sections {
 
     /// The bytes become other memory.
     pub(crate) fn erase(&mut self, bytes: Bytes) {
-        let lines = (self.locks.len() + self.joints.len()) as u64;
-        if lines == 0 || bytes.is_empty() {
+        if self.lines.len() + self.joints.len() == 0 || bytes.is_empty() {
             return;
         }
         let (first, last) = (bytes.start() / LINE_BYTES, (bytes.end() - 1) / LINE_BYTES);
-        if last - first < lines {
-            bytes.lines().for_each(|(line, mask)| self.erase_in_line(line, mask));
-        } else {
-            let lines = self.locks.keys().copied().chain(self.joints.lines());
-            let near: Vec<(u64, u64)> = lines.filter_map(|line| Some((line, bytes.within(line)?))).collect();
-            near.into_iter().for_each(|(line, mask)| self.erase_in_line(line, mask));
-        }
-    }
-
-    fn erase_in_line(&mut self, number: u64, mask: u64) {
-        let Sections { lines, touches, locks, joints, known, .. } = self;
-        joints.erase_in_line(number, mask, known);
-        let Some(of_line) = locks.get_mut(&number) else { return };
-        of_line.retain(|&lock| {
-            let Some(line) = lines.get_mut(&(number, lock)) else { return false };
-            line.erase(mask, touches, known);
-            let is_left = line.len() > 0;
-            if !is_left {
-                lines.remove(&(number, lock));
+        let Sections { lines, touches, joints, known, .. } = self;
+        for number in lines.between(first, last) {
+            if let Some(mask) = bytes.within(number) {
+                lines.change(number, |line| line.erase(mask, touches, known));
             }
-            is_left
-        });
-        if of_line.is_empty() {
-            locks.remove(&number);
+        }
+        for number in joints.between(first, last) {
+            if let Some(mask) = bytes.within(number) {
+                joints.erase_in_line(number, mask, known);
+            }
         }
     }
 
     /// Everything so far precedes everything to come.
     pub(crate) fn clear(&mut self) {
-        *self = Sections::with_apart(self.apart);
+        if self.lines.len() > 0 {
+            self.lines.clear();
+            self.touches.clear();
+        }
+        (self.joints, self.known) = (Joints::default(), Known::default());
     }
 }
 
-/// What was done, line by line.
-fn runs<S: Copy + Into<Span>>(spans: &[S]) -> impl Iterator<Item = Run> {
-    spans.iter().flat_map(|&span| span.into().runs()).filter(|run| run.at.mask != 0)
+/// What was done, line by line, and the number of its span. What a section has read and written at once it has written: whoever depends on
+/// the one depends on the other.
+fn runs<S: Copy + Into<Span>>(spans: &[S]) -> impl Iterator<Item = (usize, Run)> {
+    let all = spans.iter().enumerate();
+    let all = all.flat_map(|(at, &span)| span.into().runs().map(move |run| (at, run)));
+    all.filter_map(move |(at, mut run)| {
+        // A front end may well have the read of a line beside its write.
+        if let Some(Span { first, more: 0 }) = spans.get(at + 1).map(|&span: &S| span.into())
+            && Kind::of(&first) == Kind::Write
+            && first.at.line == run.at.line
+        {
+            run.at.mask &= !first.at.mask;
+        }
+        (run.at.mask != 0).then_some((at, run))
+    })
 }

@@ -17,7 +17,6 @@
 //! A new access is compared with what its bytes' segments remember, and then remembered itself: see `transitions`.
 
 mod lists;
-mod pages;
 mod record;
 mod segments;
 mod states;
@@ -27,7 +26,7 @@ pub(crate) use record::Record;
 
 use crate::bytes::{Bytes, Location};
 use crate::ids::{StrandId, TaskId};
-use pages::{PAGE_LINES, Pages, Place};
+use crate::pages::{PAGE_LINES, Pages, Place, prefetch};
 use segments::{Chain, Segments, Split};
 use states::StateId;
 use transitions::Transitions;
@@ -76,11 +75,17 @@ const _: () = assert!(size_of::<Line>() == 16);
 
 const EMPTY_LINE: Line = Line { mask: 0, state: StateId::UNTOUCHED, more: Chain::EMPTY };
 
+impl Default for Line {
+    fn default() -> Line {
+        EMPTY_LINE
+    }
+}
+
 const PAGE_BYTES: u64 = PAGE_LINES * crate::LINE_BYTES;
 
 /// See the module's documentation.
 pub(crate) struct History {
-    pages: Pages,
+    pages: Pages<Line>,
     segments: Segments,
     transitions: Transitions,
     /// Room for the segments of a line.
@@ -356,16 +361,4 @@ impl History {
         };
         line.more = self.segments.store(line.more, &self.split);
     }
-}
-
-/// Has the processor fetch the memory at `at`, without waiting for it.
-#[inline]
-fn prefetch<T>(at: *const T) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a hint, for whatever address.
-    unsafe {
-        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at.cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = at;
 }

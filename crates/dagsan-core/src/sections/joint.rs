@@ -203,9 +203,14 @@ impl Joints {
         self.lines.len()
     }
 
-    /// The numbers of the lines.
-    pub(super) fn lines(&self) -> impl Iterator<Item = u64> {
-        self.lines.keys().copied()
+    /// The numbers of the lines from `first` to `last`, of those that are there.
+    pub(super) fn between(&self, first: u64, last: u64) -> Vec<u64> {
+        // Walk the smaller of the two: the lines of the range or the lines there are.
+        if last - first >= self.lines.len() as u64 {
+            self.lines.keys().copied().filter(|number| (first..=last).contains(number)).collect()
+        } else {
+            (first..=last).filter(|number| self.lines.contains_key(number)).collect()
+        }
     }
 
     /// The bytes of a line become other memory.

@@ -17,6 +17,7 @@ use super::{FEW, KINDS, Kind};
 use crate::held::SectionId;
 use crate::ids::{SyncId, TaskId};
 use crate::locks::LockMode;
+use crate::pages::prefetch;
 
 /// The end of a list.
 const END: u32 = u32::MAX;
@@ -134,6 +135,11 @@ impl Touches {
         })
     }
 
+    pub(super) fn clear(&mut self) {
+        self.all.clear();
+        self.free = END;
+    }
+
     /// The section has ended too early to stand for those that it follows.
     pub(super) fn stands_for_nobody(&mut self, section: SectionId) {
         for touch in &mut self.all {
@@ -145,6 +151,14 @@ impl Touches {
 impl Line {
     pub(super) fn len(&self) -> usize {
         self.len as usize
+    }
+
+    /// The line will soon be touched: the newest of each list will be in the processor's cache then.
+    #[inline]
+    pub(super) fn expect(&self, touches: &Touches) {
+        for touch in self.first.iter().filter_map(|&first| touches.all.get(first as usize)) {
+            prefetch(&raw const *touch);
+        }
     }
 
     /// The bytes become other memory.

@@ -1,4 +1,4 @@
-//! The pages of the history: where the state of each line is.
+//! A table of lines: what is known of each is kept by pages of memory.
 //!
 //! ```text
 //!   page number ─► cache (direct mapped) ─┬─► numbers[at] is that number?   ─► pages[at]
@@ -15,11 +15,9 @@ use std::ops::{Index, IndexMut};
 
 use rustc_hash::FxHashMap;
 
-use super::{EMPTY_LINE, Line};
-
 /// Lines per page: a page is 4 KiB of memory.
-pub(super) const PAGE_LINES: u64 = 64;
-type Page = [Line; PAGE_LINES as usize];
+pub(crate) const PAGE_LINES: u64 = 64;
+type Page<L> = [L; PAGE_LINES as usize];
 
 const CACHE: usize = 4096;
 /// So many pages are kept in any case.
@@ -29,34 +27,34 @@ const NONE: u64 = u64::MAX;
 
 /// Where a line is: its page, and its place in the page.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(crate) struct Place {
     page: u32,
-    pub(super) slot: u32,
+    pub(crate) slot: u32,
 }
 
 impl Place {
     /// The place of `line`, whose page is `page`.
     #[inline]
-    pub(super) fn new(page: u32, line: u64) -> Place {
+    pub(crate) fn new(page: u32, line: u64) -> Place {
         Place { page, slot: (line % PAGE_LINES) as u32 }
     }
 }
 
 /// See the module's documentation.
-pub(super) struct Pages {
+#[derive(Debug)]
+pub(crate) struct Pages<L> {
     index: FxHashMap<u64, u32>,
     cache: Box<[u32; CACHE]>,
-    /// Boxed, so that a growing history does not copy its pages.
-    #[expect(clippy::vec_box)]
-    pages: Vec<Box<Page>>,
+    /// Boxed, so that a growing table does not copy its pages.
+    pages: Vec<Box<Page<L>>>,
     /// The number of each page in use, or [`NONE`].
     numbers: Vec<u64>,
     /// Pages in use without a number; all their lines are empty.
     free: Vec<u32>,
 }
 
-impl Pages {
-    pub(super) fn new() -> Pages {
+impl<L: Copy + Default> Pages<L> {
+    pub(crate) fn new() -> Pages<L> {
         Pages {
             index: FxHashMap::default(),
             cache: Box::new([0; CACHE]),
@@ -68,7 +66,7 @@ impl Pages {
 
     /// The place of a line, which is there from now on.
     #[inline]
-    pub(super) fn place(&mut self, line: u64) -> Place {
+    pub(crate) fn place(&mut self, line: u64) -> Place {
         let number = line / PAGE_LINES;
         let page = match self.cached(number) {
             Some(page) => page,
@@ -79,17 +77,17 @@ impl Pages {
 
     /// The place of a line, if it is quickly found.
     #[inline]
-    pub(super) fn lookup(&self, line: u64) -> Option<Place> {
+    pub(crate) fn lookup(&self, line: u64) -> Option<Place> {
         self.cached(line / PAGE_LINES).map(|page| Place::new(page, line))
     }
 
     /// The page of this number, if there is one.
-    pub(super) fn find(&self, number: u64) -> Option<u32> {
+    pub(crate) fn find(&self, number: u64) -> Option<u32> {
         self.cached(number).or_else(|| self.index.get(&number).copied())
     }
 
     /// The numbers of the pages from `first` to `last`, of those that are there.
-    pub(super) fn between(&self, first: u64, last: u64) -> Vec<u64> {
+    pub(crate) fn between(&self, first: u64, last: u64) -> Vec<u64> {
         // Walk the smaller of the two: the pages of the range or the pages there are.
         if last - first >= self.index.len() as u64 {
             self.index.keys().copied().filter(|number| (first..=last).contains(number)).collect()
@@ -120,25 +118,25 @@ impl Pages {
 
     /// An empty page more.
     fn take_spare(&mut self) -> u32 {
-        const EMPTY_PAGE: Page = [EMPTY_LINE; PAGE_LINES as usize];
+        let empty = [L::default(); PAGE_LINES as usize];
         let page = self.numbers.len();
         match self.pages.get_mut(page) {
-            Some(spare) => **spare = EMPTY_PAGE,
-            None => self.pages.push(Box::new(EMPTY_PAGE)),
+            Some(spare) => **spare = empty,
+            None => self.pages.push(Box::new(empty)),
         }
         self.numbers.push(NONE);
         page as u32
     }
 
     /// Gives back the page of this number, which is empty.
-    pub(super) fn remove(&mut self, number: u64) {
+    pub(crate) fn remove(&mut self, number: u64) {
         if let Some(page) = self.index.remove(&number) {
             self.numbers[page as usize] = NONE;
             self.free.push(page);
         }
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         let used = self.numbers.len();
         if used == 0 {
             return;
@@ -155,36 +153,48 @@ impl Pages {
     }
 
     /// All lines.
-    pub(super) fn lines_mut(&mut self) -> impl Iterator<Item = &mut Line> {
+    pub(crate) fn lines_mut(&mut self) -> impl Iterator<Item = &mut L> {
         let used = self.numbers.len();
         self.pages[..used].iter_mut().flat_map(|page| page.iter_mut())
     }
 
     /// How many pages there are.
     #[inline]
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.numbers.len()
     }
 
-    pub(super) fn memory(&self) -> usize {
-        self.pages.len() * size_of::<Page>() + self.numbers.capacity() * size_of::<u64>()
+    pub(crate) fn memory(&self) -> usize {
+        self.pages.len() * size_of::<Page<L>>() + self.numbers.capacity() * size_of::<u64>()
     }
 }
 
-impl Index<Place> for Pages {
-    type Output = Line;
+impl<L> Index<Place> for Pages<L> {
+    type Output = L;
 
     #[inline]
-    fn index(&self, place: Place) -> &Line {
+    fn index(&self, place: Place) -> &L {
         &self.pages[place.page as usize][place.slot as usize]
     }
 }
 
-impl IndexMut<Place> for Pages {
+impl<L> IndexMut<Place> for Pages<L> {
     #[inline]
-    fn index_mut(&mut self, place: Place) -> &mut Line {
+    fn index_mut(&mut self, place: Place) -> &mut L {
         &mut self.pages[place.page as usize][place.slot as usize]
     }
+}
+
+/// Has the processor fetch the memory at `at`, without waiting for it.
+#[inline]
+pub(crate) fn prefetch<T>(at: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a hint, for whatever address.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = at;
 }
 
 #[cfg(test)]
@@ -192,14 +202,14 @@ mod tests {
     use super::*;
 
     /// Marks a line by its mask.
-    fn mark(pages: &mut Pages, line: u64) {
+    fn mark(pages: &mut Pages<u64>, line: u64) {
         let place = pages.place(line);
-        pages[place].mask = line + 1;
+        pages[place] = line + 1;
     }
 
-    fn marked(pages: &mut Pages, line: u64) -> bool {
+    fn marked(pages: &mut Pages<u64>, line: u64) -> bool {
         let place = pages.place(line);
-        pages[place].mask == line + 1
+        pages[place] == line + 1
     }
 
     #[test]
@@ -223,7 +233,7 @@ mod tests {
         }
         mark(&mut pages, 0);
         let place = pages.place(0);
-        pages[place] = EMPTY_LINE;
+        pages[place] = 0;
         pages.remove(0);
         assert!(pages.find(0).is_none());
         assert!(!marked(&mut pages, PAGE_LINES), "the page is used again, for another number");

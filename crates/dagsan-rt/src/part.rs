@@ -34,6 +34,7 @@ use crate::delays;
 use crate::holder::{Holder, Inside, with_inside};
 use crate::kept_ranges;
 use crate::offers::{self, Offer};
+use crate::recorder::Recorder;
 use crate::session::Session;
 use crate::state::{EXACT, Worker, root, run_for, this_thread, worker};
 use crate::system;
@@ -131,6 +132,7 @@ pub fn end(inside: &Inside, holder: &Holder, worker: &'static Worker) {
     run_for(worker);
     // Nothing is kept in the worker's tables any more.
     holder.visit(inside, |session| {
+        session.stream.consumer_mut().recorder().into_iter().for_each(Recorder::leave_worker);
         session.shared.quiesce(0);
         session.sync.forget();
         kept_ranges::forget_all();

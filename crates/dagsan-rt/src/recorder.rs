@@ -8,7 +8,8 @@
 //! Tasks have numbers of the part's own: its main task is whoever runs the part.
 //!
 //! The history is not asked while the part runs, since it belongs to the session. All that a part must know (`shared`) is what it has written
-//! itself: whatever others do has the same order to all of the part. That is in a table, [`TOLD`], as long as the part runs.
+//! itself: whatever others do has the same order to all of the part. That is in a table, [`TOLD`], as long as the part runs. The table is the worker's, and the
+//! next part that it runs has it, which may be before this one is told: who ends leaves it empty.
 
 use std::ops::Range;
 
@@ -47,8 +48,8 @@ pub enum Item {
 pub struct Recorder {
     items: Vec<Item>,
     spans: Vec<Span>,
-    /// Whose table says what was written.
-    worker: &'static Worker,
+    /// Whose table says what was written, as long as the part runs.
+    worker: Option<&'static Worker>,
 }
 
 /// A part that has recorded so many bytes waits until it is told.
@@ -57,7 +58,7 @@ const MOST: usize = 32 << 20;
 impl Recorder {
     /// Nothing was told, for a part that this worker runs.
     pub fn new(worker: &'static Worker) -> Recorder {
-        Recorder { items: Vec::new(), spans: Vec::new(), worker }
+        Recorder { items: Vec::new(), spans: Vec::new(), worker: Some(worker) }
     }
 
     #[inline]
@@ -69,10 +70,11 @@ impl Recorder {
     pub fn accesses(&mut self, task: TaskId, spans: &[Span]) {
         self.items.push(Item::Accesses { task, spans: spans.len() });
         self.spans.extend_from_slice(spans);
+        let Some(worker) = self.worker else { return };
         for span in spans.iter().filter(|span| span.first.kind == AccessKind::Write) {
             for_lines(span, |line, mask| {
                 // SAFETY: the tables cover all addresses of the program; only the thread that runs the part uses those of its worker.
-                unsafe { *layout::mask_of(self.worker, TOLD, line) |= mask };
+                unsafe { *layout::mask_of(worker, TOLD, line) |= mask };
             });
         }
         self.look_at_size();
@@ -88,8 +90,10 @@ impl Recorder {
     /// If there is a lot, the part is told before there is more.
     #[inline]
     fn look_at_size(&self) {
-        if self.items.len() * size_of::<Item>() + self.spans.len() * size_of::<Span>() >= MOST {
-            self.worker.want_order();
+        if self.items.len() * size_of::<Item>() + self.spans.len() * size_of::<Span>() >= MOST
+            && let Some(worker) = self.worker
+        {
+            worker.want_order();
         }
     }
 
@@ -97,17 +101,23 @@ impl Recorder {
     #[inline]
     pub fn written(&self, line: u64) -> u64 {
         // SAFETY: as above.
-        unsafe { *layout::mask_of(self.worker, TOLD, line) }
+        self.worker.map_or(0, |worker| unsafe { *layout::mask_of(worker, TOLD, line) })
     }
 
-    /// All that was told, with the spans of accesses. Nothing is recorded any more.
-    pub fn take(&mut self) -> Told {
+    /// Nothing is recorded any more: the part ends, and its worker is others' from here on; or it is told.
+    pub fn leave_worker(&mut self) {
+        let Some(worker) = self.worker.take() else { return };
         for span in self.spans.iter().filter(|span| span.first.kind == AccessKind::Write) {
             for_lines(span, |line, _| {
-                // SAFETY: the thread that ran the part has ended it, or waits.
-                unsafe { *layout::mask_of(self.worker, TOLD, line) = 0 };
+                // SAFETY: this thread runs the part, or the one that does waits for it.
+                unsafe { *layout::mask_of(worker, TOLD, line) = 0 };
             });
         }
+    }
+
+    /// All that was told, with the spans of accesses.
+    pub fn take(&mut self) -> Told {
+        self.leave_worker();
         Told { items: std::mem::take(&mut self.items), spans: std::mem::take(&mut self.spans) }
     }
 }
@@ -136,4 +146,41 @@ impl Told {
 #[inline]
 pub fn for_lines(&Span { first, more }: &Span, mut action: impl FnMut(u64, u64)) {
     (first.at.line..=first.at.line + u64::from(more)).for_each(|line| action(line, first.at.mask));
+}
+
+#[cfg(test)]
+mod tests {
+    use dagsan_core::{Location, Run};
+
+    use super::*;
+
+    /// A worker that nobody else has.
+    fn some_worker() -> &'static Worker {
+        let base = layout::reserve().unwrap();
+        // SAFETY: the page below the base was reserved just now.
+        unsafe { Worker::at(base) }
+    }
+
+    fn write(line: u64, mask: u64) -> [Span; 1] {
+        let at = Location { line, mask };
+        let site = SiteId::new(1).unwrap();
+        [Run { at, kind: AccessKind::Write, site, atomic: false }.into()]
+    }
+
+    #[test]
+    fn what_a_worker_runs_next_knows_what_it_has_written_when_the_part_before_is_told() {
+        let worker = some_worker();
+        let here = 0u8;
+        let line = (&raw const here).addr() as u64 >> 6;
+        let mut ended = Recorder::new(worker);
+        ended.accesses(TaskId::MAIN, &write(line, 0b01));
+        ended.leave_worker();
+        let mut next = Recorder::new(worker);
+        assert_eq!(next.written(line), 0);
+        next.accesses(TaskId::MAIN, &write(line, 0b10));
+        assert_eq!(ended.take().iter().count(), 1);
+        assert_eq!(next.written(line), 0b10);
+        next.take();
+        assert_eq!(next.written(line), 0);
+    }
 }

@@ -36,7 +36,7 @@ impl Session {
     /// The session is that of a part from here on, which this worker runs on this stack. What it was before is over.
     pub fn begin_part(&mut self, finish: u32, number: u32, stack: Stack, worker: &'static Worker) {
         self.tasks = Tasks::of_part(number, stack, finish);
-        shared::move_to(&mut self.shared, worker);
+        shared::move_to(&mut self.shared, self.options.shared_reads && !self.options.exact, worker);
         self.stream.begin_part();
         self.stream.consumer_mut().record(Recorder::new(worker));
         self.tiny.forget();
@@ -108,7 +108,8 @@ impl Session {
                 }
             }
         }
-        self.turn_to(TaskId::MAIN, &living);
+        // If the part goes on, another one runs, which is the innermost in the order of one thread, too. So nobody goes on out of his turn, and shared reads are kept.
+        self.tasks.go_on(main.slot);
         self.tiny.adds(&mut part.tiny);
         self.add_uses(part);
         // A part that is told to another part is told again, and its blocks wait until then.

@@ -54,10 +54,11 @@ impl Forget for Tables {
     }
 }
 
-/// The session goes on on another worker: nothing is kept any more, and what is kept from here on is in the tables of that one.
-pub(crate) fn move_to(shared: &mut Shared, worker: &'static Worker) {
+/// The session begins anew on another worker: nothing is kept any more, also of scopes that were open when what it was before went on elsewhere. What is kept from
+/// here on is in the tables of that one.
+pub(crate) fn move_to(shared: &mut Shared, on: bool, worker: &'static Worker) {
     shared.forget_all();
-    shared.bits = Tables { vacant: Vacant::default(), worker };
+    *shared = new(on, worker);
     standing::forget_all();
     kept_ranges::forget_all();
 }

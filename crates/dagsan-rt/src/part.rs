@@ -48,9 +48,9 @@ pub struct Part {
     offer: *const Offer,
     /// What the thread had used of its processor when it began.
     began: Duration,
-    /// Has it been told so far, and goes on as the root? What its main task was before, then, and what its handles begin with. Changed by the thread that
-    /// falls in, while that of the part waits, or is the same.
-    stood: Cell<Option<(u32, Stood)>>,
+    /// Has it been told so far, and goes on as the root? What its main task was before, then. Changed by the thread that falls in, while that of the part
+    /// waits, or is the same.
+    stood: Cell<Option<Stood>>,
 }
 
 impl Part {
@@ -121,8 +121,8 @@ pub fn end(inside: &Inside, holder: &Holder, worker: &'static Worker) {
     }
     with_inside(inside, |session| {
         session.erase_own_stack();
-        if let Some((part, stood)) = stood {
-            session.tasks.stand_again(part, stood);
+        if let Some(stood) = stood {
+            session.tasks.stand_again(stood);
         }
     });
     if stood.is_some() {
@@ -195,7 +195,7 @@ pub fn fall_in(inside: &Inside) {
             // SAFETY: of this thread, or of one that waits for it.
             let holder = unsafe { &*holder };
             holder.visit(inside, |session| {
-                let stood = (session.tasks.part(), root.go_on_as(session));
+                let stood = root.go_on_as(session);
                 holder.part.as_ref().map(|part| part.stood.set(Some(stood)))
             });
         }

@@ -26,6 +26,8 @@ pub struct Stood {
     base: usize,
     mark: usize,
     lowest: usize,
+    /// So many places of parts were known here.
+    moved: usize,
 }
 
 impl Tasks {
@@ -74,6 +76,7 @@ impl Tasks {
             base: before.base,
             mark: before.mark,
             lowest: before.lowest,
+            moved: self.moved.len(),
         };
         (before.stack, before.base, before.mark, before.lowest) =
             (main.stack, main.base, main.mark, main.lowest);
@@ -91,11 +94,12 @@ impl Tasks {
         stood
     }
 
-    /// The part has ended, and its main task goes on where it was before.
-    pub fn stand_again(&mut self, part: u32, stood: Stood) {
+    /// The part has ended, and its main task goes on where it was before. It was the last one that was told and went on: what is known of its places is at the end. That of
+    /// others with the same number stays, which parts have that began long before.
+    pub fn stand_again(&mut self, stood: Stood) {
         let live = &mut self.live[stood.slot as usize];
         (live.stack, live.base, live.mark, live.lowest) = (stood.stack, stood.base, stood.mark, stood.lowest);
-        self.moved.retain(|(from, _)| part_of(*from) != part);
+        self.moved.truncate(stood.moved);
     }
 
     /// While a part is told, whose tasks these are: what they have found in thread-local variables.
@@ -103,14 +107,43 @@ impl Tasks {
         self.lent.clone_from(&part.found);
     }
 
-    /// What the places of its tasks begin with.
-    pub fn part(&self) -> u32 {
-        self.part
-    }
-
     /// The places and numbers of tasks that live, but for the main one.
     pub fn living(&self) -> impl Iterator<Item = (u32, TaskId)> {
         let all = self.live.iter().enumerate().skip(1).map(|(slot, live)| (slot as u32, live.task));
         all.filter(|(slot, _)| !self.free.contains(slot))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dagsan_core::TaskKind;
+
+    use super::*;
+
+    const STACK: Stack = Stack { low: 0x1000, high: 0x2000 };
+
+    /// A part with a task, both of which go on here, as tasks of these numbers.
+    fn goes_on(here: &mut Tasks, number: u32, task: u32) -> (Handle, Stood) {
+        let mut part = Tasks::of_part(number, STACK, 0);
+        let handle = part.spawn(TaskId(1), TaskKind::Spawn, Stack::default());
+        let main = here.slot();
+        here.spawn(TaskId(task), TaskKind::Spawn, Stack::default());
+        let place = here.slot();
+        here.go_on(main);
+        let places: Vec<(u32, u32)> = part.living().map(|(slot, _)| (slot, place)).collect();
+        (handle, here.take_over(&mut part, &places))
+    }
+
+    #[test]
+    fn places_of_a_part_are_known_until_it_ends_also_if_another_has_its_number() {
+        let mut here = Tasks::new();
+        let (outer, _) = goes_on(&mut here, 5, 10);
+        let place = here.slot_of(outer);
+        assert_eq!(here.number_of(place), TaskId(10));
+        let (inner, stood) = goes_on(&mut here, 5 + PARTS - 1, 20);
+        assert_eq!((outer.place(), here.number_of(here.slot_of(inner))), (inner.place(), TaskId(20)));
+        here.stand_again(stood);
+        here.go_on(0);
+        assert_eq!(here.slot_of(outer), place);
     }
 }

@@ -410,6 +410,10 @@ pub const MOST_THREADS: usize = MOST_WORKERS / 2;
 pub fn hire(threads: usize) {
     static HIRED: OnceLock<()> = OnceLock::new();
     let Some(inside) = Inside::enter() else { return };
+    // Nobody can change the hook then.
+    if std::thread::panicking() {
+        return;
+    }
     HIRED.get_or_init(|| {
         // Who panics prints with locks of the standard library's: in its order. Code with hooks waits for that before it panics (`dagsan-pass`): the hook runs under
         // a lock, which who sets another hook waits for. Code without hooks waits here.

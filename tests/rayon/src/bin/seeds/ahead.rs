@@ -24,6 +24,7 @@ pub const SEEDS: &[Seed] = seeds![
     said_aloud, said_aloud_fixed;
     buffer_of_a_thread, buffer_of_a_thread_fixed;
     panic_in_the_second, panic_in_the_second_fixed;
+    first_joins_of_a_guard, first_joins_of_a_guard_fixed;
     jobs_of_the_second, jobs_of_the_second_fixed;
     arcs_of_both, arcs_of_both_fixed;
     frames_of_the_second, frames_of_the_second_fixed;
@@ -264,6 +265,34 @@ fn unwound(action: &(impl Fn(usize) + Sync)) {
 fn panic_in_the_second_fixed() {
     let cells = [const { Shared::new(0u64) }; 8];
     unwound(&|leaf| bump!(cells[leaf]));
+}
+
+/// The first join of the program is made while a panic unwinds.
+fn first_joins_of_a_guard() {
+    let cell = Shared::new(0u64);
+    guarded(&|_| bump!(cell)); // race
+}
+
+fn guarded(action: &(impl Fn(usize) + Sync)) {
+    struct Guard<F: Fn()>(F);
+    impl<F: Fn()> Drop for Guard<F> {
+        fn drop(&mut self) {
+            (self.0)();
+        }
+    }
+    std::panic::set_hook(Box::new(|_| ()));
+    let caught = catch_unwind(AssertUnwindSafe(|| {
+        let guard = Guard(|| tree(3, 0, action));
+        assert!(black_box(false), "the guard is dropped");
+        drop(guard);
+    }));
+    assert!(caught.is_err());
+    tree(3, 0, &|leaf| _ = black_box(leaf));
+}
+
+fn first_joins_of_a_guard_fixed() {
+    let cells = [const { Shared::new(0u64) }; 8];
+    guarded(&|leaf| bump!(cells[leaf]));
 }
 
 /// A scope inside of a half, and a job of the scope outside.

@@ -112,6 +112,9 @@ impl Session {
         self.tasks.go_on(main.slot);
         self.tiny.adds(&mut part.tiny);
         self.add_uses(part);
+        if let Some(end) = part.stopped.take() {
+            self.give_up(end);
+        }
         // A part that is told to another part is told again, and its blocks wait until then.
         match self.stream.consumer_mut().recorder() {
             Some(_) => self.freed.append(&mut part.freed),

@@ -40,6 +40,7 @@ mod llvm;
 mod merge;
 mod model;
 mod module;
+mod outside;
 mod places;
 mod plan;
 mod pointers;

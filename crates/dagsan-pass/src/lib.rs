@@ -22,6 +22,7 @@
 //! executed, the program says so itself (`__dagsan_unseen`).
 
 mod addresses;
+mod assembly;
 mod bytes;
 mod choice;
 mod contracts;

@@ -134,9 +134,8 @@ impl Symbols {
             if !member.name().ends_with(b".o") {
                 continue;
             }
-            for symbol in
-                object::File::parse(member.data(archive)?)?.symbols().filter(|symbol| symbol.is_global())
-            {
+            let object = object::File::parse(member.data(archive)?)?;
+            for symbol in object.symbols().filter(ObjectSymbol::is_global) {
                 let set = if symbol.is_undefined() { &mut self.undefined } else { &mut self.defined };
                 set.extend(symbol.name().ok().map(str::to_owned));
             }

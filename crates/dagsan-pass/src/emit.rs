@@ -292,6 +292,7 @@ impl Emitter {
         let bits = match mask {
             LaneMask::Bits(bits) => self.current(bits),
             LaneMask::Signs(vector) => self.signs(self.current(vector)),
+            LaneMask::Number(number) => self.bits(self.current(number)),
         };
         match at {
             Elements::Vector(pointer) => {
@@ -341,6 +342,13 @@ impl Emitter {
         let integers = llvm.vector(llvm.integer(self.context, bits), llvm.vector_length(of));
         let vector = llvm.bit_cast(self.builder, vector, integers);
         llvm.is_negative(self.builder, vector)
+    }
+
+    /// A number as a vector of its bits.
+    fn bits(&self, number: Value) -> Value {
+        let llvm = self.llvm;
+        let length = llvm.integer_width(llvm.type_of(number));
+        llvm.bit_cast(self.builder, number, llvm.vector(llvm.integer(self.context, 1), length))
     }
 
     /// A vector of at most 64 bits as a number.

@@ -46,6 +46,8 @@ pub enum Mask {
     Bits,
     /// Those whose sign bit is set in this operand.
     Signs(u32),
+    /// Those whose bit is set in this operand, which is a number.
+    Number(u32),
 }
 
 /// Where the elements are.
@@ -111,6 +113,17 @@ const ACCESSES: &[(&str, &[Memory])] = &[
     (
         "llvm.x86.avx512.mask.scatter",
         &[write(0, 3).masked(Mask::Bits).formed(Form::Indices { index: 2, scale: 4 })],
+    ),
+    // As the standard library has them. Fetching ahead is no access.
+    ("llvm.x86.avx512.gatherpf", &[]),
+    ("llvm.x86.avx512.scatterpf", &[]),
+    (
+        "llvm.x86.avx512.gather",
+        &[read(1).masked(Mask::Number(3)).formed(Form::Indices { index: 2, scale: 4 })],
+    ),
+    (
+        "llvm.x86.avx512.scatter",
+        &[write(0, 3).masked(Mask::Number(1)).formed(Form::Indices { index: 2, scale: 4 })],
     ),
 ];
 
@@ -185,5 +198,23 @@ mod tests {
             panic!("an access");
         };
         assert_eq!((store.kind, store.mask), (Kind::Write, Some(Mask::Signs(1))));
+    }
+
+    #[test]
+    fn masks_of_gathers_and_scatters_are_bits_or_numbers() {
+        let mask = |name: &str| match intrinsic(name) {
+            Intrinsic::Accesses([only]) => Some((only.kind, only.mask)),
+            _ => None,
+        };
+        for (name, kind, of) in [
+            ("llvm.x86.avx512.mask.gather.dpi.512", Kind::Read, Mask::Bits),
+            ("llvm.x86.avx512.gather.dpi.512", Kind::Read, Mask::Number(3)),
+            ("llvm.x86.avx512.gather3siv8.si", Kind::Read, Mask::Number(3)),
+            ("llvm.x86.avx512.scatter.qpd.512", Kind::Write, Mask::Number(1)),
+            ("llvm.x86.avx512.scattersiv8.si", Kind::Write, Mask::Number(1)),
+        ] {
+            assert_eq!(mask(name), Some((kind, Some(of))), "{name}");
+        }
+        assert_eq!(intrinsic("llvm.x86.avx512.gatherpf.dps.512"), Intrinsic::Accesses(&[]));
     }
 }

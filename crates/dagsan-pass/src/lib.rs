@@ -22,6 +22,7 @@
 //! executed, the program says so itself (`__dagsan_unseen`).
 
 mod addresses;
+mod assembly;
 mod bytes;
 mod choice;
 mod contracts;
@@ -40,6 +41,7 @@ mod llvm;
 mod merge;
 mod model;
 mod module;
+mod outside;
 mod places;
 mod plan;
 mod pointers;

@@ -241,6 +241,7 @@ interface! {
     set_convention = LLVMSetFunctionCallConv(function: Value, convention: u32);
     set_call_convention = LLVMSetInstructionCallConv(call: Value, convention: u32);
     set_linkage = LLVMSetLinkage(global: Value, linkage: u32);
+    set_visibility = LLVMSetVisibility(global: Value, visibility: u32);
     raw_global_named = LLVMGetNamedGlobal(module: Module, name: *const c_char) -> Option<Value>;
     raw_add_global = LLVMAddGlobal(module: Module, of: Type, name: *const c_char) -> Value;
     raw_inline_assembly = LLVMGetInlineAsm(
@@ -345,8 +346,14 @@ pub mod type_kind {
 
 /// How a function is linked, `LLVMLinkage`.
 pub mod linkage {
+    pub const EXTERNAL: u32 = 0;
     pub const AVAILABLE_EXTERNALLY: u32 = 1;
     pub const INTERNAL: u32 = 8;
+}
+
+/// Who sees what is not internal, `LLVMVisibility`.
+pub mod visibility {
+    pub const HIDDEN: u32 = 1;
 }
 
 /// Orderings of atomic operations, `LLVMAtomicOrdering`.

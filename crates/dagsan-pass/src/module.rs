@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use crate::later::{self, Stage};
 use crate::llvm::Module;
-use crate::{Run, fail, original, sections};
+use crate::{Run, fail, original, outside, sections};
 
 /// `llvm::PassManager<llvm::Module>::run(llvm::Module&, llvm::AnalysisManager<llvm::Module>&)`.
 const ENTRY: &CStr = c"_ZN4llvm11PassManagerINS_6ModuleENS_15AnalysisManagerIS1_JEEEJEE3runERS1_RS3_";
@@ -37,6 +37,7 @@ pub unsafe extern "C" fn run(
         // SAFETY: a `llvm::Module` of the LLVM in this process.
         let named = unsafe { Module::from_raw(module) };
         sections::tell(crate::llvm(), named);
+        outside::keep(crate::llvm(), named);
         // SAFETY: the arguments are those of LLVM, for the function of that name.
         let run = |result, passes| unsafe { original(result, passes, module.as_ptr(), analyses) };
         match later::next_stage() {

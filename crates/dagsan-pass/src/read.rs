@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::iter::successors;
 
 use crate::addresses::Addresses;
+use crate::assembly;
 use crate::bytes;
 use crate::effects;
 use crate::emit::LARGE;
@@ -64,6 +65,7 @@ pub enum Elements {
 pub enum LaneMask {
     Bits(Value),
     Signs(Value),
+    Number(Value),
 }
 
 /// An atomic read-modify-write or compare-exchange, and what is to be done about it.
@@ -338,12 +340,7 @@ impl Reader<'_> {
         let llvm = self.llvm;
         let Some(called) = llvm.called(at) else { return self.border() };
         if llvm.as_inline_assembly(called).is_some() {
-            self.border();
-            let is_something = !llvm.assembly(called).trim().is_empty();
-            if self.plain && is_something && self.has_word(at) && self.has_effects(at) {
-                self.found.unseen.push((at, "inline assembly".to_owned()));
-            }
-            return;
+            return self.assembly(at, &llvm.assembly(called));
         }
         let name = match llvm.as_function(called) {
             Some(function) => llvm.name(function),
@@ -393,6 +390,21 @@ impl Reader<'_> {
         }
     }
 
+    fn assembly(&mut self, at: Value, text: &str) {
+        let llvm = self.llvm;
+        let is_pointer = |value: &Value| llvm.type_kind(llvm.type_of(*value)) == type_kind::POINTER;
+        let pointer = llvm.operand(at, 0).filter(|_| llvm.arguments(at) > 0).filter(is_pointer);
+        match (assembly::access(text), pointer) {
+            _ if !self.plain || text.trim().is_empty() => {}
+            (Some(access), Some(pointer)) => self.mark(at, access.kind, pointer, 0, access.bytes, 1),
+            _ if self.has_word(at) && self.has_effects(at) => {
+                self.found.unseen.push((at, "inline assembly".to_owned()));
+            }
+            _ => {}
+        }
+        self.border();
+    }
+
     /// Finds the access of an intrinsic. None if its operands are not as expected.
     fn intrinsic(&mut self, at: Value, memory: &Memory) -> Option<()> {
         let llvm = self.llvm;
@@ -420,6 +432,7 @@ impl Reader<'_> {
                 let mut lanes = llvm.vector_length(value);
                 let mask = match mask {
                     Mask::Signs(index) => LaneMask::Signs(operand(index)?),
+                    Mask::Number(index) => LaneMask::Number(operand(index)?),
                     Mask::Bits => LaneMask::Bits(
                         (0..llvm.arguments(at)).filter_map(operand).find(|&v| self.is_bits(v))?,
                     ),

@@ -95,6 +95,16 @@ impl Llvm {
             .unwrap_or_else(|| self.raw_add_function(module, name.as_ptr(), of))
     }
 
+    /// A function that is there.
+    pub fn function_named(&self, module: Module, name: &CStr) -> Option<Value> {
+        self.raw_function_named(module, name.as_ptr())
+    }
+
+    /// A static that is there.
+    pub fn global_named(&self, module: Module, name: &CStr) -> Option<Value> {
+        self.raw_global_named(module, name.as_ptr())
+    }
+
     pub fn structure(&self, context: Context, elements: &[Type]) -> Type {
         self.raw_structure(context, elements.as_ptr(), elements.len() as u32, 0)
     }

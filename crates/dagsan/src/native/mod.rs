@@ -19,6 +19,7 @@
 //! `dagsan report` and `dagsan explain` show findings again, the latter after a second run whose output is seen.
 
 mod arguments;
+mod beside;
 pub mod cc;
 mod collected;
 mod command;

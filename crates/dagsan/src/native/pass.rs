@@ -27,6 +27,8 @@ pub const ELIMINATIONS: &str = "DAGSAN_ELIM";
 pub const COUNTS: &str = "DAGSAN_COUNTS";
 /// And one that the wrapper of rustc sets: may marks wait until modules are optimised a second time?
 pub const LATER: &str = "DAGSAN_LATER";
+/// And another: what code that is linked beside the program needs of it.
+pub const OUTSIDE: &str = "DAGSAN_OUTSIDE";
 /// The variable of the dynamic linker.
 const PRELOAD: &str = "LD_PRELOAD";
 const LIBRARY: &str = "libdagsan_pass.so";
@@ -60,7 +62,7 @@ pub fn prepare(sources: &Sources, directory: &Path) -> Result<Pass> {
     if env::var(VARIABLE).is_ok_and(|value| matches!(&*value, "0" | "off" | "no")) {
         return Ok(Pass::ThreadSanitizers(format!("it is switched off by {VARIABLE}")));
     }
-    let release = runtime::package(sources, directory, "dagsan-pass", "")?;
+    let release = runtime::package(sources, directory, "dagsan-pass", "", "")?;
     let library = release.join(LIBRARY);
     let works = directory.join("works");
     let with = format!("{:x}\n{}\n{}", digest(&library)?, wrapper::flags(true), rustc_version()?);
@@ -113,7 +115,7 @@ fn attempt(directory: &Path, library: &Path) -> Result<Option<String>> {
 /// Has the dynamic linker load it into a compiler, before what the user preloads.
 pub fn preload(command: &mut Command, library: &Path) {
     let theirs = env::var_os(PRELOAD).filter(|list| !list.is_empty());
-    command.env(PRELOAD, preloaded(library, theirs.as_deref())).env_remove(LATER);
+    command.env(PRELOAD, preloaded(library, theirs.as_deref())).env_remove(LATER).env_remove(OUTSIDE);
 }
 
 fn preloaded(library: &Path, theirs: Option<&OsStr>) -> OsString {

@@ -42,8 +42,13 @@ pub fn run(arguments: &RunArguments) -> Result<u8> {
     asked.check_files(&accept, [path])?;
     let accepting = Accepting::load(&accept, Project::around(&current))?;
     let (format, collected) = collected::formats(&asked.reports, &options);
-    let nothing =
-        Runtime { library: cache.clone(), directories: Vec::new(), rayon: cache.clone(), pass: None };
+    let nothing = Runtime {
+        library: cache.clone(),
+        directories: Vec::new(),
+        rayon: cache.clone(),
+        pass: None,
+        beside: None,
+    };
     let session = Session {
         action: Action::Run,
         runtime: nothing,

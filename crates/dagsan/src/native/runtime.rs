@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 
+use crate::native::beside;
 use crate::native::config::{TARGET, cargo, rustc_version};
 use crate::native::pass::{self, Pass};
 use crate::native::progress;
@@ -25,6 +26,8 @@ use crate::native::status;
 
 /// Not instrumented, whatever the user's flags are.
 const RUSTFLAGS: &str = "-Cmetadata=dagsan -Cembed-bitcode=yes -Cforce-frame-pointers=yes";
+/// For what goes into executables only: their thread-local variables are where the compiler can tell.
+const OF_EXECUTABLES: &str = " -Crelocation-model=pie";
 
 /// Settings that the user's configuration must not change.
 const PROFILE: [&str; 5] = [
@@ -65,17 +68,29 @@ pub fn build(directory: &Path, hooks: Hooks, color: &str, quiet: bool) -> Result
         Pass::ThreadSanitizers(_) => name += "-without-pass",
     }
     let directory = &directory.join(name);
-    let release = package(&sources, directory, "dagsan-rt", &features)?;
+    let release = package(&sources, directory, "dagsan-rt", &features, OF_EXECUTABLES)?;
     let library = release.join("libdagsan_rt.rlib");
     ensure!(library.exists(), "{} was built and is not there", library.display());
     // Macros that its crates were compiled with are for the host.
-    let directories = vec![release.join("deps"), directory.join("release").join("deps")];
-    let runtime = Runtime { library, directories, rayon: rayon::source(&sources.root), pass: pass.library() };
+    let (libraries, macros) = (release.join("deps"), directory.join("release").join("deps"));
+    let beside = match &pass {
+        Pass::Ours(_) => Some(beside::copy(&library, &libraries, &macros, &directory.join("beside"))?),
+        Pass::ThreadSanitizers(_) => None,
+    };
+    let directories = vec![libraries, macros];
+    let rayon = rayon::source(&sources.root);
+    let runtime = Runtime { library, directories, rayon, pass: pass.library(), beside };
     Ok((runtime, pass))
 }
 
-/// Builds one of DagSan's packages; the directory of what was built.
-pub fn package(sources: &Sources, directory: &Path, package: &str, features: &str) -> Result<PathBuf> {
+/// Builds one of DagSan's packages, with flags of its own; the directory of what was built.
+pub fn package(
+    sources: &Sources,
+    directory: &Path,
+    package: &str,
+    features: &str,
+    flags: &str,
+) -> Result<PathBuf> {
     let release = directory.join(TARGET).join("release");
     forget_other_sources(&sources.root, directory, &release)?;
     let manifest = sources.root.join("Cargo.toml");
@@ -86,7 +101,7 @@ pub fn package(sources: &Sources, directory: &Path, package: &str, features: &st
     for setting in PROFILE {
         command.args(["--config", setting]);
     }
-    command.env("RUSTFLAGS", RUSTFLAGS).env_remove("CARGO_ENCODED_RUSTFLAGS");
+    command.env("RUSTFLAGS", format!("{RUSTFLAGS}{flags}")).env_remove("CARGO_ENCODED_RUSTFLAGS");
     let output = command.output().context("cannot start cargo")?;
     ensure!(
         output.status.success(),

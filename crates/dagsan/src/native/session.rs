@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::accept::AcceptArguments;
 use crate::cli::GraphFile;
+use crate::native::beside::Beside;
 
 /// The variable.
 pub const VARIABLE: &str = "DAGSAN_SESSION";
@@ -48,6 +49,8 @@ pub struct Runtime {
     pub rayon: PathBuf,
     /// The pass that is loaded into the compiler, if it can be.
     pub pass: Option<PathBuf>,
+    /// The same for programs with fat link-time optimisation.
+    pub beside: Option<Beside>,
 }
 
 /// One `cargo dagsan`.

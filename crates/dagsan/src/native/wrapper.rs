@@ -112,6 +112,9 @@ pub fn run(session: &Session, rustc: &OsStr, arguments: &[OsString]) -> Result<u
     if let Some(library) = &change.pass {
         pass::preload(&mut command, library);
         command.env(pass::LATER, if change.is_linked_within { "1" } else { "0" });
+        if let Some(needs) = &change.outside {
+            command.env(pass::OUTSIDE, needs);
+        }
     }
     if change.bootstrap {
         command.env("RUSTC_BOOTSTRAP", "1");
@@ -169,6 +172,8 @@ struct Call {
     /// for whoever finds it in the object files? That is rustc's default.
     linker_plugin: bool,
     lto: bool,
+    /// Of all crates in one module?
+    fat_lto: bool,
     has_no_bitcode: bool,
     out_dir: Option<PathBuf>,
     extra_filename: String,
@@ -186,6 +191,8 @@ struct Change {
     pass: Option<PathBuf>,
     /// If rustc optimises modules twice, does it do so in this call, and leave nothing between the two to others? Then marks may wait for the second time.
     is_linked_within: bool,
+    /// A file with the names of what code that is linked beside the program needs of it.
+    outside: Option<PathBuf>,
     /// A program, by the file that says whether it is a test binary, and whether it is.
     mark: Option<(PathBuf, bool)>,
 }
@@ -235,7 +242,10 @@ impl Call {
         };
         match name {
             "debuginfo" => self.debug_info = Some(value.to_owned()),
-            "lto" => self.lto = !matches!(value, "no" | "n" | "off" | "false"),
+            "lto" => {
+                self.lto = !matches!(value, "no" | "n" | "off" | "false");
+                self.fat_lto = self.lto && value != "thin";
+            }
             "linker-plugin-lto" => self.linker_plugin = !matches!(value, "no" | "n" | "off"),
             "embed-bitcode" => self.has_no_bitcode = matches!(value, "no" | "n" | "off"),
             "extra-filename" => self.extra_filename = value.to_owned(),
@@ -300,8 +310,14 @@ impl Call {
             flag
         };
         change.flags.extend(PROGRAM.map(OsString::from));
-        change.flags.push(flag("--extern=force:dagsan_rt=", &runtime.library));
-        change.flags.extend(runtime.directories.iter().map(|directory| flag("-Ldependency=", directory)));
+        let beside = runtime.beside.as_ref().filter(|_| self.fat_lto);
+        change.outside = beside.map(|beside| beside.needs.clone());
+        let (library, directories) = match beside {
+            Some(beside) => (&beside.library, &beside.directories),
+            None => (&runtime.library, &runtime.directories),
+        };
+        change.flags.push(flag("--extern=force:dagsan_rt=", library));
+        change.flags.extend(directories.iter().map(|directory| flag("-Ldependency=", directory)));
         if let Some(flag) = self.wide_vectors.as_ref().filter(|_| runtime.pass.is_none()) {
             change.warnings.push(format!(
                 "{flag}: the program is compiled without AVX, because accesses of more than 16 bytes cannot be \
@@ -318,6 +334,7 @@ impl Call {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::native::beside::Beside;
 
     fn change(line: &str) -> Change {
         probe(&format!("{line} --error-format=json --json=diagnostic-rendered-ansi,artifacts"))
@@ -338,7 +355,14 @@ mod tests {
     fn read(line: &str, llvm: u32, pass: Option<PathBuf>) -> Change {
         let arguments: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
         let library = "r/libdagsan_rt.rlib".into();
-        let runtime = Runtime { library, directories: vec!["r/deps".into()], rayon: "r/rayon".into(), pass };
+        let beside = Beside {
+            library: "b/libdagsan_rt.rlib".into(),
+            directories: vec!["b/deps".into()],
+            needs: "b/needs".into(),
+        };
+        let beside = pass.is_some().then_some(beside);
+        let rayon = "r/rayon".into();
+        let runtime = Runtime { library, directories: vec!["r/deps".into()], rayon, pass, beside };
         Call::read(&arguments).change(&runtime, llvm)
     }
 
@@ -479,6 +503,22 @@ mod tests {
         for flag in ["-Clto", "-C lto=thin", "-Clto=fat", "-Clinker-plugin-lto", "-C linker-plugin-lto=yes"] {
             assert!(!waits(&format!("-C embed-bitcode=no {flag}")), "{flag}");
         }
+    }
+
+    #[test]
+    fn the_runtime_is_linked_beside_programs_that_are_optimised_as_a_whole() {
+        let program = |flags: &str| format!("--crate-name a --crate-type bin --target x {flags}");
+        for flags in ["-C lto", "-Clto=fat", "-C lto=yes -C embed-bitcode=no"] {
+            let change = change(&program(flags));
+            assert!(has(&change, "--extern=force:dagsan_rt=b/libdagsan_rt.rlib"), "{flags}");
+            assert!(has(&change, "-Ldependency=b/deps") && !has(&change, "-Ldependency=r/deps"), "{flags}");
+            assert_eq!(change.outside, Some("b/needs".into()), "{flags}");
+        }
+        let hooks_are_inlined = without_pass(&format!("{} --json=artifacts", program("-Clto=fat")));
+        for change in [change(&program("")), change(&program("-Clto=thin")), hooks_are_inlined] {
+            assert!(has(&change, "-Ldependency=r/deps") && change.outside.is_none());
+        }
+        assert!(change("--crate-name a --crate-type lib --target x -Clto=fat").outside.is_none());
     }
 
     #[test]

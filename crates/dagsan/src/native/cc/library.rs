@@ -42,12 +42,8 @@ pub fn prepare(compiler: &OsStr, language: Language) -> Result<Library> {
     let strings = own.join("strings.o");
     if !is_built(&own, state) {
         status::progress("auto", "Compiling", "dagsan runtime for OpenMP");
-        runtime::package(
-            &sources,
-            &own,
-            "dagsan-omp",
-            if pass.is_some() { "callers pass" } else { "callers" },
-        )?;
+        let features = if pass.is_some() { "callers pass" } else { "callers" };
+        runtime::package(&sources, &own, "dagsan-omp", features, "")?;
         ensure!(archive.exists(), "{} was built and is not there", archive.display());
         let file = sources.root.join("crates").join("dagsan-omp").join("src").join("strings.c");
         compile_strings(compiler, language, &file, &strings)?;
@@ -146,7 +142,7 @@ fn pass_for(
     }
     if !is_built(&own, state) {
         status::progress("auto", "Compiling", "dagsan pass for clang");
-        runtime::package(sources, &own, "dagsan-pass", "")?;
+        runtime::package(sources, &own, "dagsan-pass", "", "")?;
         mark_built(&own, state)?;
     }
     let takes = attempt(directory, compiler, language, &library)?;

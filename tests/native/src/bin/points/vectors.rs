@@ -15,6 +15,10 @@ pub const POINTS: &[Point] = points![
     vector_lddqu_apart,
     vector_lddqu_256,
     vector_lddqu_256_apart,
+    vector_streamed,
+    vector_streamed_apart,
+    vector_streamed_word,
+    vector_streamed_word_apart,
     vector_maskmoveu,
     vector_maskmoveu_apart,
     vector_avx_load,
@@ -38,6 +42,69 @@ pub const POINTS: &[Point] = points![
     vector_eight_floats,
     vector_eight_floats_apart,
 ];
+
+/// A byte of a buffer.
+fn byte<T>(buffer: Pointer<T>, index: usize) -> Pointer<u8> {
+    at(Pointer(buffer.at().cast()), index)
+}
+
+// expect: race write/read on 1 bytes of heap by 1/2
+fn vector_streamed() {
+    #[inline(never)]
+    fn touch(all: Pointer<u128>) {
+        // SAFETY: in the buffer, and aligned.
+        unsafe { _mm_stream_si128(all.at().add(1).cast(), black_box(_mm_setzero_si128())) }; // race (1)
+    }
+    let (_all, all) = buffer(0u128, 4);
+    finish(|scope| {
+        spawn!(scope, touch(all));
+        spawn!(scope, load!(byte(all, 31))); // race (2)
+    });
+}
+
+// expect: race-free
+fn vector_streamed_apart() {
+    #[inline(never)]
+    fn touch(all: Pointer<u128>) {
+        // SAFETY: in the buffer, and aligned.
+        unsafe { _mm_stream_si128(all.at().add(1).cast(), black_box(_mm_setzero_si128())) };
+    }
+    let (_all, all) = buffer(0u128, 4);
+    finish(|scope| {
+        spawn!(scope, touch(all));
+        spawn!(scope, load!(byte(all, 15)));
+        spawn!(scope, load!(byte(all, 32)));
+    });
+}
+
+// expect: race write/read on 1 bytes of heap by 1/2
+fn vector_streamed_word() {
+    #[inline(never)]
+    fn touch(all: Pointer<i32>) {
+        // SAFETY: in the buffer, and aligned.
+        unsafe { _mm_stream_si32(all.at().add(1), black_box(1)) }; // race (1)
+    }
+    let (_all, all) = buffer(0i32, 4);
+    finish(|scope| {
+        spawn!(scope, touch(all));
+        spawn!(scope, load!(byte(all, 4))); // race (2)
+    });
+}
+
+// expect: race-free
+fn vector_streamed_word_apart() {
+    #[inline(never)]
+    fn touch(all: Pointer<i32>) {
+        // SAFETY: in the buffer, and aligned.
+        unsafe { _mm_stream_si32(all.at().add(1), black_box(1)) };
+    }
+    let (_all, all) = buffer(0i32, 4);
+    finish(|scope| {
+        spawn!(scope, touch(all));
+        spawn!(scope, load!(byte(all, 3)));
+        spawn!(scope, load!(byte(all, 8)));
+    });
+}
 
 // expect: race read/write on 1 bytes of heap by 1/2
 fn vector_lddqu() {

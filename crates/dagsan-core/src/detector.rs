@@ -24,6 +24,9 @@ pub const RACE_LIMIT: usize = 100_000;
 /// So many runs before a line is looked at, it is asked for: memory takes as long as to check that many.
 const AHEAD: usize = 8;
 
+/// What is done under a lock is most often remembered in lists, line by line: all that is known of so many lines is asked for at once.
+const BLOCK: usize = 16;
+
 /// What a detector did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stats {
@@ -358,14 +361,23 @@ impl Online {
             Bench { order: &mut **order, origins, locksets, found, now: strand.id, task: strand.task, exits };
         let record = |run: &Run| Record::new(strand.id, run, locks != Lockset::EMPTY);
         let span = |number: usize| spans.get(number).map(|&span| span.into());
-        let mut next = 0;
+        let (mut next, mut fetched) = (0, 0);
         while let Some(Span { first: one, more }) = span(next) {
             judge.found.stats.checks += u64::from(more) + 1;
-            if let Some(soon) = span(next + AHEAD) {
-                history.expect(soon.first.at.line);
-            }
-            if let Some(sooner) = span(next + AHEAD / 2) {
-                history.expect_segments(sooner.first.at.line);
+            if locks != Lockset::EMPTY {
+                if next >= fetched {
+                    fetched = next + BLOCK;
+                    let block = spans[next..fetched.min(spans.len())].iter();
+                    let block = block.map(|&span| -> Span { span.into() });
+                    history.expect_all(block.map(|span| span.first.at.line), |strand| origins.expect(strand));
+                }
+            } else {
+                if let Some(soon) = span(next + AHEAD) {
+                    history.expect(soon.first.at.line);
+                }
+                if let Some(sooner) = span(next + AHEAD / 2) {
+                    history.expect_segments(sooner.first.at.line);
+                }
             }
             next += 1;
             match span(next) {

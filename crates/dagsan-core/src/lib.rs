@@ -21,6 +21,7 @@ mod pages;
 mod promises;
 mod race;
 mod recording;
+mod repeats;
 mod sections;
 pub mod shared;
 mod stand_in;

@@ -51,8 +51,8 @@ const FEW: usize = 4;
 /// So many locks that are held at once have sections apart.
 const APART: usize = 16;
 
-/// What is known of a line that so many spans later will be touched is fetched; what that refers to later, by steps.
-const AHEAD: usize = 12;
+/// What is known of so many lines at a time is fetched before they are looked at.
+const BLOCK: usize = 16;
 
 /// What a section does to bytes. The numbers are those of lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -164,14 +164,14 @@ impl Sections {
         acquire: &mut Vec<SyncId>,
     ) {
         let Sections { lines, touches, joints, known, .. } = self;
+        let mut next = 0;
         for (at, run) in runs(spans) {
-            let soon = |ahead: usize| {
-                let span = spans.get(at + ahead).map(|&span: &S| -> Span { span.into() });
-                span.map(|span| span.first.at.line)
-            };
-            soon(AHEAD).into_iter().for_each(|line| lines.expect(line));
-            soon(2 * AHEAD / 3).into_iter().for_each(|line| lines.expect_recent(line));
-            soon(AHEAD / 3).into_iter().for_each(|line| lines.expect_touches(line, touches));
+            if at >= next {
+                next = at + BLOCK;
+                let block = &spans[at..next.min(spans.len())];
+                let block = block.iter().map(|&span| -> Span { span.into() });
+                lines.expect(block.map(|span| span.first.at.line), touches, known);
+            }
             let (number, kind, mask) = (run.at.line, Kind::of(&run), run.at.mask);
             for visit in visits {
                 let line = lines.of(number, visit.inside.lock);

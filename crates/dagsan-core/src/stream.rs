@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::event::Event;
 use crate::ids::{LockId, PromiseId, SiteId, StrandId, SyncId, TaskId};
 use crate::locks::{Held, LockMode};
+use crate::repeats::{Repeats, Step as RepeatedStep, Then};
 use crate::sections::{Inside, Sections};
 use crate::step::{Phase, Step};
 use crate::structure::Structure;
@@ -142,6 +143,8 @@ pub struct Stream<C> {
     scratch: Vec<Run>,
     /// If sections of locks that depend on each other are to be ordered.
     sections: Option<Box<Ordering>>,
+    /// If steps that come again are to be left out.
+    repeats: Option<Box<Repeats>>,
 }
 
 /// What it takes to order sections.
@@ -166,6 +169,7 @@ impl<C: Consumer> Stream<C> {
             taken: AccessSet::new(),
             scratch: Vec::new(),
             sections: None,
+            repeats: None,
         }
     }
 
@@ -173,7 +177,8 @@ impl<C: Consumer> Stream<C> {
     /// is whoever runs the part.
     pub fn begin_part(&mut self) {
         self.structure = Structure::beside_another();
-        (self.next_strand, self.stopped, self.sections) = (0, false, None);
+        (self.next_strand, self.stopped) = (0, false);
+        (self.sections, self.repeats) = (None, None);
     }
 
     /// From here on sections of locks that depend on each other come in the order of the run (see `sections`): the
@@ -190,11 +195,23 @@ impl<C: Consumer> Stream<C> {
             Some(Box::new(Ordering { sections: Sections::with_apart(most), ..Ordering::default() }));
     }
 
+    /// From here on steps that a task makes once more, as it has just made them, are left out (see `repeats`). To be called before the first
+    /// event.
+    pub fn leave_out_repeats(&mut self) {
+        self.repeats = Some(Box::new(Repeats::new()));
+    }
+
+    /// How many strands were left out, of those that have touched memory.
+    pub fn left_out(&self) -> u64 {
+        self.repeats.as_ref().map_or(0, |repeats| repeats.left_out())
+    }
+
     /// Is `task` in a section of a lock that may depend on others? What it does there between two events is best delivered at
     /// once: what comes in pieces depends on others piece by piece.
     #[inline]
     pub fn in_section(&self, task: TaskId) -> bool {
-        self.sections.is_some() && self.structure.inside(task).next().is_some()
+        let is_held = || self.repeats.as_ref().is_some_and(|repeats| repeats.in_section(task));
+        self.sections.is_some() && (self.structure.inside(task).next().is_some() || is_held())
     }
 
     /// How often a section was found to depend on another one, of another task.
@@ -232,6 +249,9 @@ impl<C: Consumer> Stream<C> {
             return Ok(());
         }
         self.guarded(|stream| {
+            if stream.holds_strand(task, runs)? {
+                return Ok(());
+            }
             stream.follow_sections(task, runs)?;
             let (strand, consumer) = stream.running(task)?;
             consumer.accesses(&strand, runs)
@@ -244,20 +264,82 @@ impl<C: Consumer> Stream<C> {
             return Ok(());
         }
         self.guarded(|stream| {
-            stream.follow_sections(task, spans)?;
-            let (strand, consumer) = stream.running(task)?;
-            consumer.spans(&strand, spans)
+            if stream.holds_strand(task, spans)? {
+                return Ok(());
+            }
+            stream.tell_strand(task, spans)
         })
+    }
+
+    fn tell_strand(&mut self, task: TaskId, spans: &[Span]) -> Result<(), Error> {
+        self.follow_sections(task, spans)?;
+        let (strand, consumer) = self.running(task)?;
+        consumer.spans(&strand, spans)
     }
 
     /// A task event.
     pub fn event(&mut self, event: Event) -> Result<(), Error> {
-        self.guarded(|stream| {
-            if let Event::Unlock { task, lock } | Event::SetLockMode { task, lock, .. } = event {
-                stream.end_section(task, lock)?;
+        self.guarded(|stream| if stream.holds_event(event)? { Ok(()) } else { stream.tell_event(event) })
+    }
+
+    fn tell_event(&mut self, event: Event) -> Result<(), Error> {
+        if let Event::Unlock { task, lock } | Event::SetLockMode { task, lock, .. } = event {
+            self.end_section(task, lock)?;
+        }
+        self.apply(event)
+    }
+
+    /// Is this held back, as what comes again?
+    #[inline]
+    fn holds_strand<S: Copy + Into<Span>>(&mut self, task: TaskId, spans: &[S]) -> Result<bool, Error> {
+        let Some(repeats) = &mut self.repeats else { return Ok(false) };
+        match repeats.strand(task, spans) {
+            Then::Hold => return Ok(true),
+            Then::Tell => {}
+            Then::TellAll => {
+                self.tell_held()?;
+                self.repeats.iter_mut().for_each(|repeats| _ = repeats.strand(task, spans));
             }
-            stream.apply(event)
-        })
+        }
+        Ok(false)
+    }
+
+    /// The same for an event.
+    #[inline]
+    fn holds_event(&mut self, event: Event) -> Result<bool, Error> {
+        let Some(repeats) = &mut self.repeats else { return Ok(false) };
+        match repeats.event(event) {
+            Then::Hold => return Ok(true),
+            Then::Tell => {}
+            Then::TellAll => {
+                self.tell_held()?;
+                self.repeats.iter_mut().for_each(|repeats| _ = repeats.event(event));
+            }
+        }
+        Ok(false)
+    }
+
+    /// Tells what was held back.
+    #[cold]
+    fn tell_held(&mut self) -> Result<(), Error> {
+        let Some(repeats) = &mut self.repeats else { return Ok(()) };
+        let (task, steps, running) = repeats.take_held();
+        for RepeatedStep { spans, event } in steps {
+            if !spans.is_empty() {
+                self.tell_strand(task, &spans)?;
+            }
+            self.tell_event(event)?;
+        }
+        if running.is_empty() { Ok(()) } else { self.tell_strand(task, &running) }
+    }
+
+    /// Something else comes than steps.
+    fn interrupt(&mut self) -> Result<(), Error> {
+        if self.repeats.as_ref().is_some_and(|repeats| repeats.holds()) {
+            self.tell_held()?;
+        }
+        self.repeats.iter_mut().for_each(|repeats| repeats.forget());
+        Ok(())
     }
 
     fn apply(&mut self, event: Event) -> Result<(), Error> {
@@ -295,6 +377,9 @@ impl<C: Consumer> Stream<C> {
         acquire.clear();
         ordering.sections.touch(task, &ordering.inside, spans, &mut acquire);
         ordering.found += acquire.len() as u64;
+        if !acquire.is_empty() {
+            self.repeats.iter_mut().for_each(|repeats| repeats.has_acquired());
+        }
         let result = acquire.iter().try_for_each(|&sync| self.apply(Event::Acquire { task, sync }));
         if let Some(ordering) = &mut self.sections {
             ordering.acquire = acquire;
@@ -317,8 +402,9 @@ impl<C: Consumer> Stream<C> {
     /// front end may learn only at the unlock that a lock was a reader's. If the mode changes, what was delivered
     /// before belongs to another strand.
     pub fn set_lock_mode(&mut self, task: TaskId, lock: LockId, mode: LockMode) -> Result<(), Error> {
-        let own = self.structure.own_section(task, lock);
-        if !self.stopped && own.is_some_and(|(held, _)| held.mode == mode) {
+        let held = self.repeats.as_ref().and_then(|repeats| repeats.mode(task, lock));
+        let held = held.or_else(|| self.structure.own_section(task, lock).map(|(held, _)| held.mode));
+        if !self.stopped && held == Some(mode) {
             return Ok(());
         }
         self.event(Event::SetLockMode { task, lock, mode })
@@ -345,6 +431,7 @@ impl<C: Consumer> Stream<C> {
     /// delivered the accesses that came before.
     pub fn erase(&mut self, bytes: Bytes) -> Result<(), Error> {
         self.guarded(|stream| {
+            stream.interrupt()?;
             if let Some(ordering) = &mut stream.sections {
                 ordering.sections.erase(bytes);
             }
@@ -355,6 +442,7 @@ impl<C: Consumer> Stream<C> {
     /// Nobody has a handle to this future or promise any more. No event of a task, and so the end of no strand.
     pub fn dropped(&mut self, what: Dropped) -> Result<(), Error> {
         self.guarded(|stream| {
+            stream.interrupt()?;
             stream.structure.dropped(what)?;
             stream.consumer.dropped(what)
         })

@@ -58,6 +58,12 @@ impl<T> Table<T> {
         }
     }
 
+    /// The same, if it is found without a search.
+    #[inline]
+    pub fn recent(&self, number: u32) -> Option<&T> {
+        number.checked_sub(self.base).and_then(|at| self.recent.get(at as usize))
+    }
+
     /// The same, to be changed.
     #[inline]
     pub fn get_mut(&mut self, number: u32) -> Option<&mut T> {

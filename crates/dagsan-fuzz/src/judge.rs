@@ -17,6 +17,7 @@ use dagsan_core::{
 };
 
 use crate::contracted::{Contracting, Meets};
+use crate::repeated::Repeating;
 use crate::sections::DependentSections;
 use crate::shared::Sharing;
 use crate::{Class, Outcome, Program, Schedule, Stmt, run_in};
@@ -250,6 +251,9 @@ pub fn judge_in(
     }
     judge_contracted(program, schedule, &racy_bytes)?;
     judge_shared(program, schedule)?;
+    if program.walk().any(|stmt| matches!(stmt, Stmt::Lock(..) | Stmt::Atomic { .. })) {
+        judge_repeats(program, schedule)?;
+    }
     Ok(Judgement { outcome, racy_bytes, verdicts })
 }
 
@@ -352,6 +356,26 @@ fn judge_shared(program: &Program, schedule: Schedule) -> Result<(), Disagreemen
     run_in(program, schedule, &mut less).map_err(ill_formed)?;
     let (all, less) = (all.into_consumer(), less.into_consumer().into_detector());
     same_bytes("(shared reads)", &bytes(all.races()), &bytes(less.races()))
+}
+
+/// Without the steps that tasks make once more, as they have just made them, a run in which there are many has the same races; and it may hold
+/// so many locks that sections are kept together.
+fn judge_repeats(program: &Program, schedule: Schedule) -> Result<(), Disagreement> {
+    let seed = program.walk().count();
+    let options = Options { recent: RECENT, ..Options::default() };
+    let racy = |leave_out: bool| -> Result<BTreeSet<u64>, Disagreement> {
+        let detector = Detector::with_limit(order::default_engine(), options, usize::MAX);
+        let mut stream = Stream::with_recent(detector, RECENT);
+        stream.order_sections_apart(seed % 3);
+        if leave_out {
+            stream.leave_out_repeats();
+        }
+        let mut outer = Stream::new(Repeating::new(stream, seed));
+        run_in(program, schedule, &mut outer).map_err(ill_formed)?;
+        let detector = outer.into_consumer().into_stream().into_consumer();
+        Ok(detector.races().iter().flat_map(|race| race.location.addresses()).collect())
+    };
+    same_bytes("(repeats)", &racy(false)?, &racy(true)?)
 }
 
 /// The runner sends well-formed streams only: the structure is wrong about that.

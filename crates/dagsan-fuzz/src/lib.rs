@@ -15,6 +15,7 @@ pub mod openmp;
 mod orders;
 mod pool;
 mod program;
+mod repeated;
 mod run;
 pub mod rust;
 mod sections;

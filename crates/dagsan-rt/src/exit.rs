@@ -395,7 +395,10 @@ fn findings(session: &Session, end: End, (order_memory, access_memory): (usize, 
         graphs: detector.around().map_or_else(Vec::new, |around| around.all().map(neighbourhood).collect()),
         stats: Stats {
             tasks: u64::from(session.stream.structure().task_count()) + session.tiny.contracted(),
-            strands: stats.strands.wrapping_add(session.tiny.strands()),
+            strands: stats
+                .strands
+                .wrapping_add(session.tiny.strands())
+                .wrapping_add(session.stream.left_out()),
             checks: stats.checks,
             queries: stats.queries,
             order_memory: order_memory as u64,

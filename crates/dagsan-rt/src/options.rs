@@ -36,6 +36,8 @@ pub struct Options {
     pub tiny: bool,
     /// Reads for which others stand are not recorded.
     pub shared_reads: bool,
+    /// What a task does once more, as it has just done it, is left out.
+    pub repeats: bool,
     /// Threads are tasks.
     pub threads: bool,
     /// So many threads run tasks at once.
@@ -78,6 +80,7 @@ impl Default for Options {
             graph: GRAPH,
             tiny: true,
             shared_reads: true,
+            repeats: true,
             threads: true,
             delays: 0,
             workers: 1,
@@ -147,6 +150,7 @@ impl Options {
             "graph" => self.graph = number()? as usize,
             "tiny" => self.tiny = flag()?,
             "shared_reads" => self.shared_reads = flag()?,
+            "repeats" => self.repeats = flag()?,
             "threads" => self.threads = flag()?,
             "delays" => self.delays = number()?.into(),
             "workers" => match number()? as usize {
@@ -187,6 +191,7 @@ impl Options {
   findings=FILE    where to write what was found, for `dagsan report FILE`
   tiny=0           tell the detector of every task by itself, however small, as with sites=exact
   shared_reads=0   record the reads of every task, also of memory that nobody writes, as with sites=exact
+  repeats=0        tell the detector also of what a task does once more as it has just done it, as with sites=exact
   threads=0        only the thread of the tasks is checked; other threads run beside it
   workers=N        run the second closures of rayon's joins beside the first ones, on N threads, at most 8 (default 1)
   delays=SEED      with several workers, wait now and then: for tests of DagSan itself (default 0: do not)

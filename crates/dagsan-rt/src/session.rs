@@ -144,6 +144,9 @@ impl Session {
         if options.engine.supports(Construct::Atomic) {
             stream.order_sections();
         }
+        if options.repeats && !options.exact {
+            stream.leave_out_repeats();
+        }
         Session {
             stream,
             sites: Sites::new(image.clone(), sites::depth(options.stacks)),

@@ -8,6 +8,7 @@
 //! be found, and moved together, in one pass each way.
 
 use super::record::Record;
+use crate::pages::prefetch;
 
 /// A list; the empty one is [`List::EMPTY`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -80,6 +81,12 @@ impl Lists {
     pub(crate) fn head(&self, list: List) -> Option<(Record, List)> {
         let node = self.nodes[list.0 as usize];
         (!list.is_empty()).then_some((node.record, node.next))
+    }
+
+    /// The first node will soon be asked for: it will be in the processor's cache then.
+    #[inline]
+    pub(super) fn expect(&self, list: List) {
+        prefetch(&raw const self.nodes[list.0 as usize]);
     }
 
     #[inline]

@@ -121,6 +121,29 @@ impl History {
         }
     }
 
+    /// There will soon be accesses to these lines, one by one: what is remembered of them will be in the processor's cache then, and `strand`
+    /// is told whose accesses will be asked about. Each look waits for the one before it, so all lines go by the first before any goes by the
+    /// second.
+    pub(crate) fn expect_all(
+        &self,
+        lines: impl Iterator<Item = u64> + Clone,
+        mut strand: impl FnMut(StrandId),
+    ) {
+        lines.clone().for_each(|line| self.expect(line));
+        let lines = lines.filter_map(|line| self.pages.lookup(line)).map(|place| self.pages[place]);
+        for line in lines.clone() {
+            self.transitions.expect(line.state);
+            if line.more != Chain::EMPTY {
+                prefetch(self.segments.chunk(line.more));
+            }
+        }
+        let others = |line: Line| self.segments.iter(line.more).map(|(_, state)| state);
+        let states = |line: Line| std::iter::once(line.state).chain(others(line));
+        lines.clone().flat_map(others).for_each(|state| self.transitions.expect(state));
+        lines.clone().flat_map(states).for_each(|state| self.transitions.expect_latest(state));
+        lines.flat_map(states).for_each(|state| self.transitions.expect_older(state, &mut strand));
+    }
+
     /// Compares an access with what is remembered of its bytes, and remembers it; then the same access to these
     /// bytes of the next lines, so many `more`.
     #[inline]

@@ -6,6 +6,7 @@
 
 use super::lists::{List, Lists};
 use super::record::Record;
+use crate::pages::prefetch;
 
 /// The number of a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -61,6 +62,12 @@ impl States {
     #[inline]
     pub(super) fn get(&self, id: StateId) -> State {
         self.states[id.0 as usize]
+    }
+
+    /// The state will soon be asked for: it will be in the processor's cache then.
+    #[inline]
+    pub(super) fn expect(&self, id: StateId) {
+        prefetch(&raw const self.states[id.0 as usize]);
     }
 
     /// The number of a state.

@@ -26,7 +26,7 @@ use super::lists::{Ahead, List, Lists};
 use super::record::Record;
 use super::states::{State, StateId, States};
 use crate::bytes::Location;
-use crate::ids::TaskId;
+use crate::ids::{StrandId, TaskId};
 
 /// A transition from one state to another, kept so that lines treated alike are judged once.
 #[derive(Clone, Copy)]
@@ -77,6 +77,31 @@ impl Transitions {
             return known.to;
         }
         self.judge(from, access, at, slot, judge)
+    }
+
+    /// A step from this state will soon be taken: it will be in the processor's cache then.
+    #[inline]
+    pub(super) fn expect(&self, state: StateId) {
+        self.states.expect(state);
+    }
+
+    /// The same for the latest access in its list, when the state has come.
+    #[inline]
+    pub(super) fn expect_latest(&self, state: StateId) {
+        self.lists.expect(self.states.get(state).list);
+    }
+
+    /// The same for the access before that one. The strands of the writer and of the latest go to `strand`.
+    #[inline]
+    pub(super) fn expect_older(&self, state: StateId, mut strand: impl FnMut(StrandId)) {
+        let State { writer, list } = self.states.get(state);
+        if writer != Record::NO_WRITE {
+            strand(writer.strand());
+        }
+        if let Some((latest, older)) = self.lists.head(list) {
+            self.lists.expect(older);
+            strand(latest.strand());
+        }
     }
 
     /// Is the step that was taken last, from `from` by `access`, the same at every location?

@@ -1,6 +1,7 @@
 //! A table with an entry per strand since the last quiescent point.
 
 use crate::ids::StrandId;
+use crate::pages::prefetch;
 use crate::table::Table;
 
 /// Strands of quiescent times are never entered; as the table is emptied at a quiescent point, there are no gaps but
@@ -27,6 +28,14 @@ impl<T> Strands<T> {
         } else if self.entries.get(strand.0).is_none() {
             // It comes in pieces, and what it did before has been forgotten.
             self.entries.restore(strand.0, entry);
+        }
+    }
+
+    /// The entry of a strand will soon be asked for: it will be in the processor's cache then.
+    #[inline]
+    pub(crate) fn expect(&self, strand: StrandId) {
+        if let Some(entry) = self.entries.recent(strand.0) {
+            prefetch(&raw const *entry);
         }
     }
 

@@ -14,6 +14,7 @@ use super::Inside;
 use crate::held::SectionId;
 use crate::ids::{SyncId, TaskId};
 use crate::locks::LockMode;
+use crate::pages::prefetch;
 
 /// Objects of sections have the numbers from here on, those of front ends the ones below.
 const FIRST_SYNC: u32 = 1 << 31;
@@ -128,6 +129,14 @@ impl Known {
     /// Where a section is, if something remembers it.
     fn find(&self, section: SectionId) -> Option<Ref> {
         self.numbers.get(&section).map(|&slot| Ref { section, slot })
+    }
+
+    /// The section will soon be asked for: it will be in the processor's cache then.
+    #[inline]
+    pub(super) fn expect(&self, of: Ref) {
+        if let Some(section) = self.slots.get(of.slot as usize) {
+            prefetch(&raw const *section);
+        }
     }
 
     #[inline]

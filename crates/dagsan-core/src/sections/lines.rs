@@ -12,6 +12,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::known::Known;
 use super::touches::{Line, Touches};
 use crate::ids::LockId;
 use crate::pages::{PAGE_LINES, Pages, Place, prefetch};
@@ -64,28 +65,17 @@ impl Lines {
         self.len
     }
 
-    /// The line will soon be asked for: its entries will be in the processor's cache then.
-    #[inline]
-    pub(super) fn expect(&self, number: u64) {
-        if let Some(place) = self.pages.lookup(number) {
+    /// These lines will soon be asked for: what was asked for last of each, and what that leads to, will be in the processor's cache
+    /// then. Each look waits for the one before it, so all lines go by the first before any goes by the second.
+    pub(super) fn expect(&self, lines: impl Iterator<Item = u64> + Clone, touches: &Touches, known: &Known) {
+        for place in lines.clone().filter_map(|number| self.pages.lookup(number)) {
             prefetch(&raw const self.pages[place]);
         }
-    }
-
-    /// The same for what was asked for last, a while after [`Lines::expect`].
-    #[inline]
-    pub(super) fn expect_recent(&self, number: u64) {
-        if let Some(entry) = self.recent(number) {
-            prefetch(&raw const *entry);
-        }
-    }
-
-    /// The same for what that refers to, a while after [`Lines::expect_recent`].
-    #[inline]
-    pub(super) fn expect_touches(&self, number: u64, touches: &Touches) {
-        if let Some(entry) = self.recent(number) {
-            entry.line.expect(touches);
-        }
+        let recent = lines.filter_map(|number| self.recent(number));
+        recent.clone().for_each(|entry| prefetch(&raw const *entry));
+        recent.clone().for_each(|entry| entry.line.expect(touches));
+        recent.clone().for_each(|entry| entry.line.expect_older(touches, known));
+        recent.for_each(|entry| entry.line.expect_sections(touches, known));
     }
 
     #[inline]

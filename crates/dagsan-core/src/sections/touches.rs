@@ -156,9 +156,30 @@ impl Line {
     /// The line will soon be touched: the newest of each list will be in the processor's cache then.
     #[inline]
     pub(super) fn expect(&self, touches: &Touches) {
-        for touch in self.first.iter().filter_map(|&first| touches.all.get(first as usize)) {
-            prefetch(&raw const *touch);
+        self.newest(touches).for_each(|touch| prefetch(&raw const *touch));
+    }
+
+    /// The same for the ones before these, which have come by then, and for the sections of these.
+    #[inline]
+    pub(super) fn expect_older(&self, touches: &Touches, known: &Known) {
+        for touch in self.newest(touches) {
+            known.expect(touch.section);
+            if let Some(older) = touches.all.get(touch.next as usize) {
+                prefetch(&raw const *older);
+            }
         }
+    }
+
+    /// The same for the sections of the ones before.
+    #[inline]
+    pub(super) fn expect_sections(&self, touches: &Touches, known: &Known) {
+        let older = self.newest(touches).filter_map(|touch| touches.all.get(touch.next as usize));
+        older.for_each(|touch| known.expect(touch.section));
+    }
+
+    #[inline]
+    fn newest<'a>(&self, touches: &'a Touches) -> impl Iterator<Item = &'a Touch> {
+        self.first.into_iter().filter_map(|first| touches.all.get(first as usize))
     }
 
     /// The bytes become other memory.

@@ -362,7 +362,7 @@ impl Online {
         while let Some(Span { first: one, more }) = span(next) {
             judge.found.stats.checks += u64::from(more) + 1;
             if let Some(soon) = span(next + AHEAD) {
-                history.expect(soon.first.at.line);
+                history.expect(soon.first.at.line, soon.more);
             }
             if let Some(sooner) = span(next + AHEAD / 2) {
                 history.expect_segments(sooner.first.at.line);

@@ -373,7 +373,7 @@ impl Online {
                 }
             } else {
                 if let Some(soon) = span(next + AHEAD) {
-                    history.expect(soon.first.at.line);
+                    history.expect(soon.first.at.line, soon.more);
                 }
                 if let Some(sooner) = span(next + AHEAD / 2) {
                     history.expect_segments(sooner.first.at.line);

@@ -1,14 +1,15 @@
 //! A table of lines: what is known of each is kept by pages of memory.
 //!
 //! ```text
-//!   page number ─► cache (direct mapped) ─┬─► numbers[at] is that number?   ─► pages[at]
+//!   page number ─► cache (direct mapped) ─┬─► numbers[at] is that number?   ─► page at
 //!                  else index (hash map) ─┘
 //!
-//!   pages   [ in use ……………………… | spare: emptied when they are taken ]
+//!   pages   [ in use ……………………… | spare: emptied when they are taken ]     in chunks, which do not move
 //!   numbers [ in use ……………………… ]
 //! ```
 //!
-//! An entry of the cache is a guess, which the number of the page confirms: nothing has to be wiped when pages go.
+//! An entry of the cache is a guess, which the number of the page confirms: nothing has to be wiped when pages go. The cache grows with the
+//! pages: accesses all over a large table find theirs at once, and can fetch them ahead.
 //! Clearing costs as much as was touched since the last time, and keeps memory for as much again.
 
 use std::ops::{Index, IndexMut};
@@ -17,9 +18,14 @@ use rustc_hash::FxHashMap;
 
 /// Lines per page: a page is 4 KiB of memory.
 pub(crate) const PAGE_LINES: u64 = 64;
-type Page<L> = [L; PAGE_LINES as usize];
 
+/// So many pages are allocated at a time, and lie side by side.
+const CHUNK: usize = 32;
+const CHUNK_LINES: usize = CHUNK * PAGE_LINES as usize;
+
+/// So many entries the cache has at least, and as many for each page. A power of two.
 const CACHE: usize = 4096;
+const ENTRIES: usize = 2;
 /// So many pages are kept in any case.
 const SPARE: usize = 16;
 /// No page has this number: it would lie outside the address space.
@@ -38,15 +44,20 @@ impl Place {
     pub(crate) fn new(page: u32, line: u64) -> Place {
         Place { page, slot: (line % PAGE_LINES) as u32 }
     }
+
+    #[inline]
+    fn in_chunk(self) -> usize {
+        self.page as usize % CHUNK * PAGE_LINES as usize + self.slot as usize
+    }
 }
 
 /// See the module's documentation.
 #[derive(Debug)]
 pub(crate) struct Pages<L> {
     index: FxHashMap<u64, u32>,
-    cache: Box<[u32; CACHE]>,
-    /// Boxed, so that a growing table does not copy its pages.
-    pages: Vec<Box<Page<L>>>,
+    /// A power of two of entries.
+    cache: Vec<u32>,
+    chunks: Vec<Box<[L; CHUNK_LINES]>>,
     /// The number of each page in use, or [`NONE`].
     numbers: Vec<u64>,
     /// Pages in use without a number; all their lines are empty.
@@ -57,8 +68,8 @@ impl<L: Copy + Default> Pages<L> {
     pub(crate) fn new() -> Pages<L> {
         Pages {
             index: FxHashMap::default(),
-            cache: Box::new([0; CACHE]),
-            pages: Vec::new(),
+            cache: vec![0; CACHE],
+            chunks: Vec::new(),
             numbers: Vec::new(),
             free: Vec::new(),
         }
@@ -96,9 +107,15 @@ impl<L: Copy + Default> Pages<L> {
         }
     }
 
+    /// The place of a page in the cache.
+    #[inline]
+    fn slot(&self, number: u64) -> usize {
+        number as usize & (self.cache.len() - 1)
+    }
+
     #[inline]
     fn cached(&self, number: u64) -> Option<u32> {
-        let guess = self.cache[number as usize % CACHE];
+        let guess = self.cache[self.slot(number)];
         self.numbers.get(guess as usize).is_some_and(|&found| found == number).then_some(guess)
     }
 
@@ -109,20 +126,38 @@ impl<L: Copy + Default> Pages<L> {
                 let page = self.free.pop().unwrap_or_else(|| self.take_spare());
                 self.numbers[page as usize] = number;
                 self.index.insert(number, page);
+                if self.cache.len() < ENTRIES * self.numbers.len() {
+                    self.grow_cache();
+                }
                 page
             }
         };
-        self.cache[number as usize % CACHE] = page;
+        let slot = self.slot(number);
+        self.cache[slot] = page;
         page
+    }
+
+    #[cold]
+    fn grow_cache(&mut self) {
+        self.cache = vec![0; 2 * ENTRIES * self.numbers.len().next_power_of_two()];
+        for page in 0..self.numbers.len() {
+            let slot = self.slot(self.numbers[page]);
+            self.cache[slot] = page as u32;
+        }
     }
 
     /// An empty page more.
     fn take_spare(&mut self) -> u32 {
-        let empty = [L::default(); PAGE_LINES as usize];
         let page = self.numbers.len();
-        match self.pages.get_mut(page) {
-            Some(spare) => **spare = empty,
-            None => self.pages.push(Box::new(empty)),
+        match self.chunks.get_mut(page / CHUNK) {
+            Some(chunk) => {
+                let first = page % CHUNK * PAGE_LINES as usize;
+                chunk[first..first + PAGE_LINES as usize].fill(L::default());
+            }
+            None => {
+                let chunk = vec![L::default(); CHUNK_LINES].into_boxed_slice();
+                self.chunks.push(chunk.try_into().unwrap_or_else(|_| unreachable!("the length is right")));
+            }
         }
         self.numbers.push(NONE);
         page as u32
@@ -141,7 +176,10 @@ impl<L: Copy + Default> Pages<L> {
         if used == 0 {
             return;
         }
-        self.pages.truncate((2 * used).max(SPARE));
+        self.chunks.truncate((2 * used).max(SPARE).div_ceil(CHUNK));
+        if self.cache.len() > CACHE.max(16 * ENTRIES * used) {
+            self.cache = vec![0; CACHE];
+        }
         self.numbers.clear();
         self.free.clear();
         // To clear a map costs as much as it could hold.
@@ -154,8 +192,8 @@ impl<L: Copy + Default> Pages<L> {
 
     /// All lines.
     pub(crate) fn lines_mut(&mut self) -> impl Iterator<Item = &mut L> {
-        let used = self.numbers.len();
-        self.pages[..used].iter_mut().flat_map(|page| page.iter_mut())
+        let used = self.numbers.len() * PAGE_LINES as usize;
+        self.chunks.iter_mut().flat_map(|chunk| chunk.iter_mut()).take(used)
     }
 
     /// How many pages there are.
@@ -165,7 +203,9 @@ impl<L: Copy + Default> Pages<L> {
     }
 
     pub(crate) fn memory(&self) -> usize {
-        self.pages.len() * size_of::<Page<L>>() + self.numbers.capacity() * size_of::<u64>()
+        self.chunks.len() * size_of::<[L; CHUNK_LINES]>()
+            + self.numbers.capacity() * size_of::<u64>()
+            + self.cache.len() * size_of::<u32>()
     }
 }
 
@@ -174,14 +214,14 @@ impl<L> Index<Place> for Pages<L> {
 
     #[inline]
     fn index(&self, place: Place) -> &L {
-        &self.pages[place.page as usize][place.slot as usize]
+        &self.chunks[place.page as usize / CHUNK][place.in_chunk()]
     }
 }
 
 impl<L> IndexMut<Place> for Pages<L> {
     #[inline]
     fn index_mut(&mut self, place: Place) -> &mut L {
-        &mut self.pages[place.page as usize][place.slot as usize]
+        &mut self.chunks[place.page as usize / CHUNK][place.in_chunk()]
     }
 }
 

@@ -11,11 +11,15 @@
 //!   + 0x10000          own bytes of the tasks, side by side in the same lines
 //!                      [0011223344…]
 //! ```
+//!
+//! Some programs touch whole words only, and often whole lines, as those do that work on arrays.
 
 use dagsan_core::{Bytes, LINE_BYTES};
 use fastrand::Rng;
 
 use crate::program::Stmt;
+
+const WORD: u64 = 4;
 
 /// How many ranges a task remembers as safe to touch.
 const MEMORY: usize = 6;
@@ -28,6 +32,8 @@ pub(crate) struct Pool {
     variables: Vec<Bytes>,
     own_start: u64,
     own_width: u64,
+    /// Is it of whole words?
+    in_words: bool,
     /// How many of 100 accesses are writes.
     writes: u32,
     /// How many of 100 accesses keep to bytes that ought to be ordered.
@@ -49,9 +55,14 @@ impl Pool {
             variables: Vec::new(),
             own_start: base + 0x10000 + rng.u64(0..LINE_BYTES),
             own_width: [1, 2, 3, 4, 8, 16][rng.usize(0..6)],
+            in_words: rng.u32(0..4) == 0,
             writes: [10, 30, 50, 80][rng.usize(0..4)],
             careful: [0, 40, 80, 95, 99][rng.usize(0..5)],
         };
+        if pool.in_words {
+            pool.own_start &= !(WORD - 1);
+            pool.own_width = pool.own_width.next_multiple_of(WORD);
+        }
         for _ in 0..rng.u32(1..=8) {
             let variable = pool.any(rng);
             pool.variables.push(variable);
@@ -83,12 +94,22 @@ impl Pool {
     /// Shared bytes: a variable, some bytes near one, or any.
     pub(crate) fn shared(&self, rng: &mut Rng) -> Bytes {
         let Some(&variable) = rng.choice(&self.variables) else { return self.any(rng) };
-        match rng.u32(0..8) {
+        let shared = match rng.u32(0..8) {
             0 => self.any(rng),
             1 => bytes(variable.start() + rng.u64(0..variable.len()), width(rng)),
             2 => bytes(variable.start().saturating_sub(rng.u64(0..4)), variable.len()),
             _ => variable,
+        };
+        self.widened(shared)
+    }
+
+    /// With the rest of its words, if the program is of whole words.
+    fn widened(&self, narrow: Bytes) -> Bytes {
+        if !self.in_words {
+            return narrow;
         }
+        let start = narrow.start() & !(WORD - 1);
+        bytes(start, narrow.end().next_multiple_of(WORD) - start)
     }
 
     /// Mostly the variable that goes with a lock of that name.
@@ -101,10 +122,13 @@ impl Pool {
 
     fn any(&self, rng: &mut Rng) -> Bytes {
         let line = rng.choice(&self.lines).copied().unwrap_or_default();
+        if self.in_words && rng.u32(0..3) == 0 {
+            return bytes(line, LINE_BYTES);
+        }
         let width = width(rng);
         let offset = rng.u64(0..LINE_BYTES);
         let aligned = rng.u32(0..3) > 0 && width.is_power_of_two();
-        bytes(line + if aligned { offset & !(width - 1) } else { offset }, width)
+        self.widened(bytes(line + if aligned { offset & !(width - 1) } else { offset }, width))
     }
 }
 

@@ -417,11 +417,16 @@ pub(crate) fn take<F: FnMut(&[Span])>(
     let mut wait = false;
     // SAFETY: as in `record`.
     unsafe {
-        for entry in take_entries(AccessKind::Read) {
+        // Without an entry in this log nothing is written: its table need not be in the cache.
+        let writes = !(*Log::of(AccessKind::Write)).is_empty();
+        let entries = take_entries(AccessKind::Read);
+        for (number, entry) in entries.iter().enumerate() {
+            expect(entries.get(number + AHEAD), writes);
             let mut numbers = Numbers::default();
             let Range { start: mut line, end } = entry.lines.range();
             while line < end {
-                let (seen, written) = (*layout::mask(SEEN, line), *layout::mask(WRITTEN, line));
+                let seen = *layout::mask(SEEN, line);
+                let written = if writes { *layout::mask(WRITTEN, line) } else { 0 };
                 let code = &raw mut (*layout::sites(line))[slot(AccessKind::Read)];
                 let site = numbers.number(entry.origin, exact && *code & LATER != 0, sites);
                 if written != 0 {
@@ -446,7 +451,9 @@ pub(crate) fn take<F: FnMut(&[Span])>(
                 line = rest.end;
             }
         }
-        for entry in take_entries(AccessKind::Write) {
+        let entries = take_entries(AccessKind::Write);
+        for (number, entry) in entries.iter().enumerate() {
+            expect(entries.get(number + AHEAD), true);
             let mut numbers = Numbers::default();
             let Range { start: mut line, end } = entry.lines.range();
             while line < end {
@@ -474,6 +481,28 @@ pub(crate) fn take<F: FnMut(&[Span])>(
             }
         }
     }
+}
+
+/// So many entries before the tables are read, they are asked for.
+const AHEAD: usize = 8;
+
+/// The tables will soon be read where this entry begins; that of what is written if there are `writes`.
+#[inline]
+fn expect(entry: Option<&Entry>, writes: bool) {
+    if let Some(entry) = entry {
+        let line = entry.lines.range().start;
+        fetch(layout::mask(SEEN, line));
+        if writes {
+            fetch(layout::mask(WRITTEN, line));
+        }
+    }
+}
+
+/// Has the processor fetch a word, without waiting for it.
+#[inline]
+fn fetch(word: *const u64) {
+    // SAFETY: a hint, for whatever address.
+    unsafe { std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(word.cast()) };
 }
 
 /// Takes what was recorded of these bytes, of which nothing is kept. Their lines stay in the log.

@@ -138,8 +138,9 @@ impl Session {
             return;
         }
         let task = self.tasks.current();
+        let keeps = shared::are_worth_it(spans, self.stream.consumer());
         let result = self.stream.spans(task, spans);
-        shared::delivered(&mut self.shared, spans, true, self.stream.consumer());
+        shared::delivered(&mut self.shared, spans, keeps, self.stream.consumer());
         if !self.shared.is_empty() {
             // What this thread writes itself goes by the tables.
             for span in spans.iter().filter(|span| span.first.kind == AccessKind::Write) {

@@ -446,6 +446,7 @@ impl Session {
         let mut outbox = Outbox::new(std::mem::take(&mut self.spans), whole, |spans| {
             if !stopped && result.is_ok() {
                 any = true;
+                let keeps = keeps && shared::are_worth_it(spans, stream.consumer());
                 result = stream.spans(task, spans);
                 shared::delivered(shared, spans, keeps, stream.consumer());
             }

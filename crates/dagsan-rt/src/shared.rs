@@ -9,6 +9,10 @@
 //!                                  └ no ─► into the log; at the end of the strand, to the detector, and if nobody writes there, kept
 //! ```
 //!
+//! What is kept has to be noted, and forgotten again, line by line. A strand that has read thousands of places far from each other may
+//! well have been the only one that wanted them: elements of a column, of a hash table. Such reads are kept when they are made
+//! for the second time: some of them are looked up in the history before it hears of them. Keeping fewer is never wrong.
+//!
 //! Of a line that is kept in part SEEN has no bits but those of the running strand: marks in line take a line with bits for one that is
 //! in the log.
 
@@ -135,6 +139,24 @@ pub(crate) fn drop_unkept(line: u64) -> bool {
         }
     }
     true
+}
+
+/// So many spans of a line each are far from each other, if they come at a time.
+const SCATTERED: usize = 128;
+
+/// So many of these are looked up.
+const SAMPLES: usize = 16;
+
+/// Are these reads, of which the detector has not heard yet, worth to be kept?
+pub(crate) fn are_worth_it(spans: &[Span], detector: &Watched) -> bool {
+    let lines = || spans.iter().map(|span| span.more as usize + 1).sum::<usize>();
+    if spans.len() < SCATTERED || lines() > 2 * spans.len() {
+        return true;
+    }
+    let is_read = |span: &&Span| span.first.kind == AccessKind::Read;
+    let samples = || spans.iter().step_by(spans.len() / SAMPLES).filter(is_read);
+    let read_before = |span: &&Span| detector.unwritten(span.first.at.line) & span.first.at.mask != 0;
+    2 * samples().filter(read_before).count() >= samples().count()
 }
 
 /// The detector has taken these accesses of the running strand. What it has read and nobody has written is kept, if it `keeps` any.

@@ -7,7 +7,7 @@
 //! ```text
 //!   page (4 KiB of memory): 64 lines
 //!   ┌──────┬───────┬──────┐
-//!   │ mask │ state │ more ├──► further segments, if the line was not treated alike (see `segments`)
+//!   │ mask │ state │ more ├──► if the line was not treated alike: a state for each word (see `words`), or further segments (`segments`)
 //!   └──────┴───┬───┴──────┘
 //!      8     4 │      4 bytes
 //!              └──► writer, list (see `states`)
@@ -16,20 +16,24 @@
 //!
 //! A new access is compared with what its bytes' segments remember, and then remembered itself: see `transitions`.
 
+mod layers;
 mod lists;
 mod record;
 mod segments;
 mod states;
 mod transitions;
+mod words;
 
 pub(crate) use record::Record;
 
 use crate::bytes::{Bytes, Location};
 use crate::ids::{StrandId, TaskId};
 use crate::pages::{PAGE_LINES, Pages, Place, prefetch};
+use layers::Accesses;
 use segments::{Chain, Segments, Split};
 use states::StateId;
 use transitions::Transitions;
+use words::{Block, Blocks, Words, bytes_of, words_of};
 
 /// What the history asks, and tells, while it takes in the accesses of a strand.
 pub(crate) trait Judge {
@@ -63,17 +67,46 @@ pub(crate) trait Judge {
     fn race(&mut self, first: Record, second: Record, location: Location) -> bool;
 }
 
-/// A line's first segment in place, and the others.
+/// A line's first segment in place, and where the others are. Of a line in words the layer and the cover (see `layers`).
 #[derive(Clone, Copy)]
 struct Line {
     mask: u64,
     state: StateId,
-    more: Chain,
+    more: More,
+}
+
+/// Where the rest of a line is.
+///
+/// ```text
+///   [ 1 | block : 31 bits ]    or  [ 0 | chain : 31 bits ]    or 0
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct More(u32);
+
+const IN_WORDS: u32 = 1 << 31;
+
+impl More {
+    const NOTHING: More = More(0);
+
+    #[inline]
+    fn block(self) -> Option<Block> {
+        (self.0 & IN_WORDS != 0).then_some(Block(self.0 & !IN_WORDS))
+    }
+
+    /// The further segments; none of a line in words.
+    #[inline]
+    fn chain(self) -> Chain {
+        if self.0 & IN_WORDS != 0 { Chain::EMPTY } else { Chain(self.0) }
+    }
+
+    fn in_words(block: Block) -> More {
+        More(IN_WORDS | block.0)
+    }
 }
 
 const _: () = assert!(size_of::<Line>() == 16);
 
-const EMPTY_LINE: Line = Line { mask: 0, state: StateId::UNTOUCHED, more: Chain::EMPTY };
+const EMPTY_LINE: Line = Line { mask: 0, state: StateId::UNTOUCHED, more: More::NOTHING };
 
 impl Default for Line {
     fn default() -> Line {
@@ -87,7 +120,10 @@ const PAGE_BYTES: u64 = PAGE_LINES * crate::LINE_BYTES;
 pub(crate) struct History {
     pages: Pages<Line>,
     segments: Segments,
+    blocks: Blocks,
     transitions: Transitions,
+    /// Of a cover: did it precede that strand?
+    asked: Option<(StateId, StrandId, bool)>,
     /// Room for the segments of a line.
     split: Box<Split>,
 }
@@ -97,16 +133,27 @@ impl History {
         History {
             pages: Pages::new(),
             segments: Segments::new(),
+            blocks: Blocks::default(),
+            asked: None,
             transitions: Transitions::new(),
             split: Box::new(Split::EMPTY),
         }
     }
 
-    /// There will soon be an access to `line`: it will be in the processor's cache then.
+    /// There will soon be an access to `line`, and to so many `more`: they will be in the processor's cache then. It fetches the rest of
+    /// many by itself.
     #[inline]
-    pub(crate) fn expect(&self, line: u64) {
-        if let Some(place) = self.pages.lookup(line) {
-            prefetch(&raw const self.pages[place]);
+    pub(crate) fn expect(&self, line: u64, more: u32) {
+        /// In one line of the cache.
+        const TOGETHER: u32 = 64 / size_of::<Line>() as u32;
+        const MOST: u32 = 32;
+        if let Some(mut place) = self.pages.lookup(line) {
+            let last = (place.slot + more.min(MOST)).min(PAGE_LINES as u32 - 1);
+            place.slot -= place.slot % TOGETHER;
+            while place.slot <= last {
+                prefetch(&raw const self.pages[place]);
+                place.slot += TOGETHER;
+            }
         }
     }
 
@@ -115,8 +162,10 @@ impl History {
     pub(crate) fn expect_segments(&self, line: u64) {
         if let Some(place) = self.pages.lookup(line) {
             let more = self.pages[place].more;
-            if more != Chain::EMPTY {
-                prefetch(self.segments.chunk(more));
+            if let Some(block) = more.block() {
+                prefetch(self.blocks.get(block));
+            } else if more != More::NOTHING {
+                prefetch(self.segments.chunk(more.chain()));
             }
         }
     }
@@ -129,15 +178,14 @@ impl History {
         lines: impl Iterator<Item = u64> + Clone,
         mut strand: impl FnMut(StrandId),
     ) {
-        lines.clone().for_each(|line| self.expect(line));
+        lines.clone().for_each(|line| self.expect(line, 0));
+        lines.clone().for_each(|line| self.expect_segments(line));
         let lines = lines.filter_map(|line| self.pages.lookup(line)).map(|place| self.pages[place]);
-        for line in lines.clone() {
-            self.transitions.expect(line.state);
-            if line.more != Chain::EMPTY {
-                prefetch(self.segments.chunk(line.more));
-            }
-        }
-        let others = |line: Line| self.segments.iter(line.more).map(|(_, state)| state);
+        lines.clone().for_each(|line| self.transitions.expect(line.state));
+        let in_words = |line: Line| line.more.block().map(|block| self.blocks.get(block).segments());
+        let in_chain = |line: Line| self.segments.iter(line.more.chain()).map(|(_, state)| state);
+        let others =
+            |line: Line| in_words(line).into_iter().flatten().map(|(_, state)| state).chain(in_chain(line));
         let states = |line: Line| std::iter::once(line.state).chain(others(line));
         lines.clone().flat_map(others).for_each(|state| self.transitions.expect(state));
         lines.clone().flat_map(states).for_each(|state| self.transitions.expect_latest(state));
@@ -176,7 +224,7 @@ impl History {
             let line = &mut self.pages[place];
             let covered = line.mask & !at.mask == 0;
             let alike = line.mask == at.mask || line.mask == 0 || (covered && access.is_plain_write());
-            if line.more == Chain::EMPTY && alike {
+            if line.more == More::NOTHING && alike {
                 let from = line.state;
                 line.state = match last {
                     Some((known, to)) if known == from => to,
@@ -189,7 +237,7 @@ impl History {
                 };
                 line.mask = at.mask;
             } else {
-                self.access_segments(place, at, access, None, judge);
+                self.access_parts(place, Accesses { at, first: access, then: None }, judge);
             }
             at.line += 1;
             if at.line == until {
@@ -209,24 +257,25 @@ impl History {
         judge: &mut impl Judge,
     ) {
         let place = self.pages.place(at.line);
-        self.access_segments(place, at, access, Some(then), judge);
+        self.access_parts(place, Accesses { at, first: access, then: Some(then) }, judge);
     }
 
-    /// The general case of [`History::access`]: segments that overlap the access partly are split.
-    fn access_segments(
-        &mut self,
-        place: Place,
-        at: Location,
-        access: Record,
-        then: Option<(u64, Record)>,
-        judge: &mut impl Judge,
-    ) {
+    /// The general case of [`History::access`]: what overlaps the access partly is split.
+    fn access_parts(&mut self, place: Place, accesses: Accesses, judge: &mut impl Judge) {
+        if let Some(block) = self.pages[place].more.block()
+            && self.access_words(place, block, accesses, judge)
+        {
+            return;
+        }
         self.load(place);
-        self.access_split(at, access, judge);
-        if let Some((mask, access)) = then {
-            self.access_split(Location { mask, ..at }, access, judge);
+        self.access_split(accesses.at, accesses.first, judge);
+        if let Some((mask, access)) = accesses.then {
+            self.access_split(Location { mask, ..accesses.at }, access, judge);
         }
         self.store(place);
+        if let Some(block) = self.pages[place].more.block() {
+            self.settle(place, block, &accesses, judge);
+        }
     }
 
     fn access_split(&mut self, at: Location, access: Record, judge: &mut impl Judge) {
@@ -251,32 +300,46 @@ impl History {
     /// The bytes of a line that were accessed, and have not been written by anybody who is remembered.
     #[inline]
     pub(crate) fn unwritten(&self, line: u64) -> u64 {
-        self.bytes_that(line, |state| self.transitions.is_unwritten(state))
+        self.bytes_that(line, |state| self.transitions.is_unwritten(state))[1]
     }
 
     /// The bytes of a line that were written by somebody who is remembered.
     #[inline]
     pub(crate) fn written(&self, line: u64) -> u64 {
-        self.bytes_that(line, |state| !self.transitions.is_unwritten(state))
+        self.bytes_that(line, |state| self.transitions.is_unwritten(state))[0]
     }
 
     /// The bytes of a line that were accessed, and only atomically by all who are remembered.
     pub(crate) fn only_atomic(&self, line: u64) -> u64 {
-        self.bytes_that(line, |state| self.transitions.is_only_atomic(state))
+        self.bytes_that(line, |state| self.transitions.is_only_atomic(state))[1]
     }
 
     /// The bytes of a line that somebody who is remembered has accessed, and not atomically.
     pub(crate) fn plain(&self, line: u64) -> u64 {
-        self.bytes_that(line, |state| !self.transitions.is_only_atomic(state))
+        self.bytes_that(line, |state| self.transitions.is_only_atomic(state))[0]
     }
 
-    /// The bytes of a line that are in such a state.
+    /// The bytes of a line that were accessed: those of which something does not hold for all that is remembered, and those of which it does.
     #[inline]
-    fn bytes_that(&self, line: u64, holds: impl Fn(StateId) -> bool) -> u64 {
-        let Some(page) = self.pages.find(line / PAGE_LINES) else { return 0 };
+    fn bytes_that(&self, line: u64, holds: impl Fn(StateId) -> bool) -> [u64; 2] {
+        let mut sides = [0; 2];
+        let Some(page) = self.pages.find(line / PAGE_LINES) else { return sides };
         let Line { mask, state, more } = self.pages[Place::new(page, line)];
-        let of = |mask, state| if holds(state) { mask } else { 0 };
-        self.segments.iter(more).fold(of(mask, state), |all, (mask, state)| all | of(mask, state))
+        if mask != 0 {
+            sides[usize::from(holds(state))] = mask;
+        }
+        if let Some(block) = more.block() {
+            for (words, state) in self.blocks.get(block).segments() {
+                let side = usize::from(holds(state));
+                // What does not hold for one of the two layers does not hold.
+                sides[side] |= bytes_of(words);
+            }
+            sides[1] &= !sides[0];
+        }
+        for (mask, state) in self.segments.iter(more.chain()) {
+            sides[usize::from(holds(state))] |= mask;
+        }
+        sides
     }
 
     /// The bytes become other memory.
@@ -301,8 +364,11 @@ impl History {
         for (line, mask) in part.lines() {
             let place = Place::new(page, line);
             let line = &mut self.pages[place];
-            if line.mask & !mask == 0 && line.more == Chain::EMPTY {
+            if line.mask & !mask == 0 && line.more == More::NOTHING {
                 *line = EMPTY_LINE;
+            } else if let Some(block) = line.more.block().filter(|_| mask == u64::MAX) {
+                *line = EMPTY_LINE;
+                self.blocks.release(block);
             } else {
                 self.erase_in_line(place, mask);
             }
@@ -325,7 +391,9 @@ impl History {
     pub(crate) fn clear(&mut self) {
         self.pages.clear();
         self.segments.clear();
+        self.blocks.clear();
         self.transitions.clear();
+        self.asked = None;
     }
 
     /// To be called between strands: drops what no line remembers any more.
@@ -339,10 +407,12 @@ impl History {
 
     #[cold]
     fn collect(&mut self) {
-        let (pages, segments) = (&mut self.pages, &mut self.segments);
+        let (pages, segments, blocks) = (&mut self.pages, &mut self.segments, &mut self.blocks);
+        self.asked = None;
         self.transitions.collect(|visit| {
             pages.lines_mut().for_each(|line| visit(&mut line.state));
             segments.states_mut().for_each(&mut *visit);
+            blocks.states_mut().for_each(&mut *visit);
         });
     }
 
@@ -363,25 +433,49 @@ impl History {
 
     /// Bytes of memory held.
     pub(crate) fn memory(&self) -> usize {
-        self.pages.memory() + self.segments.memory() + self.transitions.memory()
+        self.pages.memory() + self.segments.memory() + self.blocks.memory() + self.transitions.memory()
     }
 
     /// Copies the segments of a line into `split`.
     #[inline]
     fn load(&mut self, place: Place) {
         let Line { mask, state, more } = self.pages[place];
-        self.split.start(mask, state);
-        self.segments.load(more, &mut self.split);
+        match more.block() {
+            None => {
+                self.split.start(mask, state);
+                self.segments.load(more.chain(), &mut self.split);
+            }
+            Some(block) => {
+                self.split.start(0, state);
+                self.load_words(place, block);
+            }
+        }
     }
 
     /// Puts the segments in `split` in the place of a line's.
     #[inline]
     fn store(&mut self, place: Place) {
-        let line = &mut self.pages[place];
-        (line.mask, line.state) = match self.split.len() {
+        let (line, split) = (&mut self.pages[place], &*self.split);
+        let in_words = split.len() > 1 && split.masks().iter().all(|&mask| words_of(mask).is_some());
+        let chain = line.more.chain();
+        if in_words {
+            let block = line.more.block().unwrap_or_else(|| self.blocks.new_block());
+            let words = self.blocks.get_mut(block);
+            *words = Words::UNTOUCHED;
+            for (number, &mask) in split.masks().iter().enumerate() {
+                words.set(words_of(mask).unwrap_or_default(), split.state(number));
+            }
+            *line = Line { more: More::in_words(block), ..EMPTY_LINE };
+            self.segments.release(chain);
+            return;
+        }
+        if let Some(block) = line.more.block() {
+            self.blocks.release(block);
+        }
+        (line.mask, line.state) = match split.len() {
             0 => (0, StateId::UNTOUCHED),
-            _ => (self.split.mask(0), self.split.state(0)),
+            _ => (split.mask(0), split.state(0)),
         };
-        line.more = self.segments.store(line.more, &self.split);
+        line.more = More(self.segments.store(chain, split).0);
     }
 }

@@ -68,6 +68,12 @@ impl Record {
         self.0 & ATOMIC != 0
     }
 
+    /// Not atomic, and without locks.
+    #[inline]
+    pub(crate) fn is_plain(self) -> bool {
+        self.0 & (LOCKED | ATOMIC) == 0
+    }
+
     /// A write, not atomic and without locks: it covers whatever comes before it.
     #[inline]
     pub(crate) fn is_plain_write(self) -> bool {

@@ -45,6 +45,12 @@ impl Split {
         self.states[number]
     }
 
+    /// The masks.
+    #[inline]
+    pub(super) fn masks(&self) -> &[u64] {
+        &self.masks[..self.len]
+    }
+
     /// The bytes of a segment that are in `hit` get another state.
     #[inline]
     pub(super) fn change(&mut self, number: usize, hit: u64, state: StateId) {
@@ -105,7 +111,7 @@ pub(super) struct Chunk {
 
 /// A chain of chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Chain(u32);
+pub(super) struct Chain(pub(super) u32);
 
 impl Chain {
     pub(super) const EMPTY: Chain = Chain(0);
@@ -207,7 +213,7 @@ impl Segments {
     }
 
     #[inline]
-    fn release(&mut self, mut chain: Chain) {
+    pub(super) fn release(&mut self, mut chain: Chain) {
         while chain != Chain::EMPTY {
             let chunk = &mut self.chunks[chain.index()];
             chunk.len = 0;

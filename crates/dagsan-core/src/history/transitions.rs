@@ -49,6 +49,9 @@ const MET: usize = 8;
 /// released what others acquire, none can be, and each search goes through all that was released since.
 const PATIENCE: u32 = 32;
 
+/// More readers than these are not asked about one by one.
+const FEW: u32 = 2;
+
 /// See the module's documentation.
 pub(super) struct Transitions {
     states: States,
@@ -154,6 +157,35 @@ impl Transitions {
         // A race is reported for every location, so only race-free transitions are taken from memory.
         self.memo[slot] = if raced { NO_TRANSITION } else { Transition { access, from: id, to } };
         to
+    }
+
+    /// The latest access of a state that somebody has made.
+    #[inline]
+    pub(super) fn latest(&self, state: StateId) -> Record {
+        let State { writer, list } = self.states.get(state);
+        self.lists.head(list).map_or(writer, |(latest, _)| latest)
+    }
+
+    /// Does all that is remembered in this state surely precede the strand that is now? Of many readers nobody is asked.
+    pub(super) fn all_precede(&self, state: StateId, judge: &mut impl Judge) -> bool {
+        let State { writer, list } = self.states.get(state);
+        self.lists.len(list) <= FEW
+            && (writer == Record::NO_WRITE || judge.surely_precedes(writer.strand()))
+            && self.lists.iter(list).all(|earlier| judge.surely_precedes(earlier.strand()))
+    }
+
+    /// A state after a plain read, that of `read`, which all that is remembered precedes.
+    pub(super) fn under(&mut self, state: StateId, read: StateId) -> StateId {
+        let (access, State { writer, mut list }) = (self.latest(read), self.states.get(state));
+        while let Some((latest, older)) = self.lists.head(list)
+            && access.covers(latest)
+        {
+            list = older;
+        }
+        let same_locks = self.lists.head(list).is_some_and(|(next, _)| !next.is_locked());
+        let follows = self.lists.is_chain(list);
+        let list = self.lists.cons(access, list, Ahead { same_locks, follows });
+        self.states.number(State { writer, list })
     }
 
     /// Is no write remembered in this state?

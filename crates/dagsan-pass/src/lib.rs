@@ -24,6 +24,7 @@
 mod addresses;
 mod bytes;
 mod choice;
+mod compiled;
 mod contracts;
 mod counts;
 mod cover;

@@ -25,6 +25,7 @@ mod addresses;
 mod assembly;
 mod bytes;
 mod choice;
+mod compiled;
 mod contracts;
 mod counts;
 mod cover;

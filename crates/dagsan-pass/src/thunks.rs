@@ -79,10 +79,22 @@ pub fn make(llvm: &Llvm, module: Module) {
         .filter(|&function| llvm.first_block(function).is_none() && llvm.first_use(function).is_some())
         .collect();
     for function in declared {
-        if let Some(touches) = contracts::known(&llvm.name(function)) {
+        if let Some(touches) = contracts::known(&llvm.name(function))
+            && (touches != [Touch::Unknown] || may_touch(llvm, function))
+        {
             Maker::new(llvm, module, function).make(&touches);
         }
     }
+}
+
+/// Is a function given an address, besides the place of its result, and does it come back?
+fn may_touch(llvm: &Llvm, function: Value) -> bool {
+    let sret = llvm.attribute_kind("sret");
+    let mut parameters = (0..llvm.parameters(function)).map(|at| (at, llvm.parameter(function, at)));
+    let is_place = |at| llvm.attribute_at(function, at + 1, sret).is_some();
+    let gets_address = parameters
+        .any(|(at, value)| llvm.type_kind(llvm.type_of(value)) == type_kind::POINTER && !is_place(at));
+    gets_address && llvm.attribute_at(function, OF_FUNCTION, llvm.attribute_kind("noreturn")).is_none()
 }
 
 /// Writes a thunk.
@@ -140,7 +152,7 @@ impl<'a> Maker<'a> {
         let llvm = self.llvm;
         llvm.position_at_end(self.builder, llvm.append_block(self.context, self.thunk));
         // What has other parameters than it should is not the function that is known by this name.
-        let touches = if touches.iter().all(|&touch| self.fits(touch)) { touches } else { self.unseen() };
+        let touches = if touches.iter().all(|&touch| self.fits(touch)) { touches } else { &[Touch::Unknown] };
         let frame = self.frame();
         let lengths: Vec<Option<Value>> = touches.iter().map(|&touch| self.before(touch, frame)).collect();
         let result = self.call_function();
@@ -165,22 +177,33 @@ impl<'a> Maker<'a> {
                 let is_result = kind == type_kind::POINTER || kind == type_kind::STRUCTURE && is_pair();
                 is_result && self.slice(at).is_some()
             }
+            Touch::Counted(at) => {
+                let result = self.llvm.result_type(self.llvm.function_type_of(self.function));
+                self.llvm.type_kind(result) == type_kind::INTEGER && self.parameter(at).is_some()
+            }
             Touch::Read(at, _)
+            | Touch::ReadBehind(at, _)
+            | Touch::Write(at, _)
             | Touch::ReadFat(at)
             | Touch::ReadText(at)
             | Touch::Grow(at)
             | Touch::Rewrite(at) => self.parameter(at).is_some(),
-            Touch::Unknown => false,
+            Touch::Tail(at, slice) => {
+                let result =
+                    self.llvm.type_kind(self.llvm.result_type(self.llvm.function_type_of(self.function)));
+                let says_whether = result == type_kind::VOID || result == type_kind::INTEGER;
+                says_whether && self.parameter(at).is_some() && self.slice(slice).is_some()
+            }
+            Touch::Unknown => true,
         }
     }
 
     /// The verdict is to say that nobody knows what is read and written here.
-    fn unseen(&self) -> &'static [Touch] {
+    fn unseen(&self) {
         let llvm = self.llvm;
         let what = CString::new(contracts::told(&llvm.name(self.function))).unwrap_or_default();
         let what = llvm.text(self.builder, &what);
         self.call(c"__dagsan_unseen", llvm.void(self.context), &[what]);
-        &[]
     }
 
     /// Tells what the function reads. The result is what [`Maker::after`] wants to know of the time before the call.
@@ -192,6 +215,12 @@ impl<'a> Maker<'a> {
                 let (start, length) = self.slice(at)?;
                 let length = llvm.multiply(self.builder, length, self.number(bytes));
                 self.touched(start, length, 0, frame);
+            }
+            Touch::ReadBehind(at, bytes) => {
+                let reference = self.parameter(at)?;
+                let behind = llvm.load(self.builder, self.pointer, reference);
+                self.touched(reference, self.number(8), 0, frame);
+                self.touched(behind, self.number(bytes), 0, frame);
             }
             Touch::ReadFat(at) => {
                 let fat = self.parameter(at)?;
@@ -208,13 +237,15 @@ impl<'a> Maker<'a> {
                 return Some(self.call(c"__dagsan_text_length", self.word, &[self.parameter(at)?]));
             }
             Touch::Rewrite(_) => return Some(self.number(0)),
-            Touch::Fill(_) | Touch::Unknown => {}
+            Touch::Unknown => self.unseen(),
+            Touch::Fill(_) | Touch::Write(..) | Touch::Tail(..) | Touch::Counted(_) => {}
         }
         None
     }
 
     /// Tells what it has written.
     fn after(&self, touch: Touch, length: Option<Value>, result: Value, frame: Value) -> Option<()> {
+        let llvm = self.llvm;
         match touch {
             Touch::Fill(at) => {
                 let (start, room) = self.slice(at)?;
@@ -222,10 +253,25 @@ impl<'a> Maker<'a> {
                 self.touched(start, bytes, 1, frame);
             }
             Touch::Grow(at) | Touch::Rewrite(at) => {
-                let void = self.llvm.void(self.context);
+                let void = llvm.void(self.context);
                 self.call(c"__dagsan_text_changed", void, &[self.parameter(at)?, length?, frame]);
             }
+            Touch::Tail(at, slice) => {
+                let (_, bytes) = self.slice(slice)?;
+                let bytes = match llvm.type_kind(llvm.type_of(result)) {
+                    type_kind::INTEGER => llvm.select(self.builder, result, bytes, self.number(0)),
+                    _ => bytes,
+                };
+                let void = llvm.void(self.context);
+                self.call(c"__dagsan_text_written", void, &[self.parameter(at)?, bytes, frame]);
+            }
+            Touch::Write(at, bytes) => self.touched(self.parameter(at)?, self.number(bytes), 1, frame),
+            Touch::Counted(at) => {
+                let bytes = llvm.add(self.builder, result, self.number(1));
+                self.touched(self.parameter(at)?, bytes, 0, frame);
+            }
             Touch::Read(..)
+            | Touch::ReadBehind(..)
             | Touch::ReadSlice(..)
             | Touch::ReadFat(_)
             | Touch::ReadText(_)

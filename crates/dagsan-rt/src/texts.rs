@@ -58,6 +58,24 @@ pub unsafe extern "C" fn __dagsan_text_changed(vector: *const Vec<u8>, had: usiz
     }
 }
 
+/// The function of this frame has written a vector: itself, and so many bytes at its end.
+///
+/// # Safety
+///
+/// There is a vector.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __dagsan_text_written(vector: *const Vec<u8>, bytes: usize, frame: usize) {
+    // SAFETY: the caller's promise.
+    let vector = unsafe { &*vector };
+    if is_active()
+        && bytes > 0
+        && let Some(first) = vector.len().checked_sub(bytes)
+    {
+        itself(vector, AccessKind::Write, frame);
+        touched(vector.as_ptr().addr() + first, bytes, AccessKind::Write, frame);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -78,6 +78,15 @@ fn assembly_that_is_given_an_address_is_told() {
     assert!(!found.uses.odd_sizes_unseen);
 }
 
+#[test]
+fn functions_of_the_library_that_nobody_knows_are_told() {
+    let (_, found) = run_point(&POINTS, "library_unknown", "");
+    let found = found.unwrap();
+    let unseen: Vec<(&str, u64)> =
+        found.uses.unseen.iter().map(|unseen| (unseen.what.as_str(), unseen.count)).collect();
+    assert_eq!(unseen, [("`Command::status` of the standard library", 1)]);
+}
+
 /// A task adds to 1000 numbers; the same code runs before, when nothing can be parallel.
 const COUNTED: &str = r#"use std::hint::black_box;
 use std::panic::Location;

@@ -41,6 +41,7 @@ mod handover;
 mod heap;
 mod library;
 mod library_files;
+mod library_values;
 mod lines;
 mod lock_words;
 mod locks;
@@ -73,7 +74,7 @@ mod vectors;
 type Point = (&'static str, fn());
 
 /// Those with their expectations above them.
-const POINTS: [&[Point]; 33] = [
+const POINTS: [&[Point]; 34] = [
     accesses::POINTS,
     allocator::POINTS,
     atomics::POINTS,
@@ -82,6 +83,7 @@ const POINTS: [&[Point]; 33] = [
     heap::POINTS,
     library::POINTS,
     library_files::POINTS,
+    library_values::POINTS,
     lines::POINTS,
     lock_words::POINTS,
     locks::POINTS,

@@ -468,6 +468,9 @@ impl Session {
         if !self.tiny.contraction.is_pending() || !self.is_short() {
             return false;
         }
+        if self.options.hygiene.stacks && self.tiny.contraction.has_stack_alone() {
+            self.tasks.hide_stack();
+        }
         self.deliver();
         self.fresh.end_strand();
         let used = if self.options.hygiene.stacks { self.tasks.used() } else { 0..0 };

@@ -15,7 +15,7 @@
 use std::ops::Range;
 
 use dagsan_core::shared::{Forget, ROOM, SharedReads};
-use dagsan_core::{AccessKind, Span};
+use dagsan_core::{AccessKind, Location, Span};
 
 use crate::kept_ranges;
 use crate::layout::{self, KEPT, SEEN, WRITTEN};
@@ -143,7 +143,7 @@ pub(crate) fn delivered(shared: &mut Shared, spans: &[Span], keeps: bool, detect
         match (first.kind, first.atomic) {
             (AccessKind::Read, false) if keeps => {
                 for line in first.at.line..=first.at.line + u64::from(more) {
-                    keep(shared, line, first.at.mask & detector.unwritten(line));
+                    keep(shared, line, detector.unwritten(Location { line, ..first.at }));
                 }
             }
             // What is written by other means goes by the tables.

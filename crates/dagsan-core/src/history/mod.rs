@@ -225,34 +225,34 @@ impl History {
         split.tidy();
     }
 
-    /// The bytes of a line that were accessed, and have not been written by anybody who is remembered.
+    /// Those of the bytes that were accessed, and have not been written by anybody who is remembered.
     #[inline]
-    pub(crate) fn unwritten(&self, line: u64) -> u64 {
-        self.bytes_that(line, |state| self.transitions.is_unwritten(state))
+    pub(crate) fn unwritten(&self, at: Location) -> u64 {
+        self.bytes_that(at, |state| self.transitions.is_unwritten(state))
     }
 
-    /// The bytes of a line that were written by somebody who is remembered.
+    /// Those of the bytes that were written by somebody who is remembered.
     #[inline]
-    pub(crate) fn written(&self, line: u64) -> u64 {
-        self.bytes_that(line, |state| !self.transitions.is_unwritten(state))
+    pub(crate) fn written(&self, at: Location) -> u64 {
+        self.bytes_that(at, |state| !self.transitions.is_unwritten(state))
     }
 
-    /// The bytes of a line that were accessed, and only atomically by all who are remembered.
-    pub(crate) fn only_atomic(&self, line: u64) -> u64 {
-        self.bytes_that(line, |state| self.transitions.is_only_atomic(state))
+    /// Those of the bytes that were accessed, and only atomically by all who are remembered.
+    pub(crate) fn only_atomic(&self, at: Location) -> u64 {
+        self.bytes_that(at, |state| self.transitions.is_only_atomic(state))
     }
 
-    /// The bytes of a line that somebody who is remembered has accessed, and not atomically.
-    pub(crate) fn plain(&self, line: u64) -> u64 {
-        self.bytes_that(line, |state| !self.transitions.is_only_atomic(state))
+    /// Those of the bytes that somebody who is remembered has accessed, and not atomically.
+    pub(crate) fn plain(&self, at: Location) -> u64 {
+        self.bytes_that(at, |state| !self.transitions.is_only_atomic(state))
     }
 
-    /// The bytes of a line that are in such a state.
+    /// Those of the bytes that are in such a state. A line may have many segments, whose states are all over the memory: none is looked at in vain.
     #[inline]
-    fn bytes_that(&self, line: u64, holds: impl Fn(StateId) -> bool) -> u64 {
-        let Some(page) = self.pages.find(line / PAGE_LINES) else { return 0 };
-        let Line { mask, state, more } = self.pages[Place::new(page, line)];
-        let of = |mask, state| if holds(state) { mask } else { 0 };
+    fn bytes_that(&self, at: Location, holds: impl Fn(StateId) -> bool) -> u64 {
+        let Some(page) = self.pages.find(at.line / PAGE_LINES) else { return 0 };
+        let Line { mask, state, more } = self.pages[Place::new(page, at.line)];
+        let of = |mask: u64, state| if at.mask & mask != 0 && holds(state) { at.mask & mask } else { 0 };
         self.segments.iter(more).fold(of(mask, state), |all, (mask, state)| all | of(mask, state))
     }
 

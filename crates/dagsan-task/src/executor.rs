@@ -199,13 +199,7 @@ impl Executor {
             }
             let ready = self.ready.borrow_mut().pop_front();
             match (ready, self.current.get()) {
-                (Some(fiber), _) => {
-                    self.run(fiber, |task| {
-                        let running = events::current();
-                        events::resume(task.id.get());
-                        running
-                    });
-                }
+                (Some(fiber), _) => _ = self.run(fiber, |task| events::switch(task.id.get())),
                 (None, Some(fiber)) => self.sleep(fiber, wait, place)?,
                 (None, None) => self.deadlock(wait, place)?,
             }

@@ -101,6 +101,13 @@ pub(crate) fn books<R>(change: impl FnOnce() -> R) -> R {
     result
 }
 
+/// That task goes on. Returns the one that has run so far.
+pub(crate) fn switch(to: Task) -> Task {
+    let from = current();
+    resume(to);
+    from
+}
+
 /// A promise that is set here and now.
 pub(crate) fn promise_here() -> u64 {
     let promise = promise_new();

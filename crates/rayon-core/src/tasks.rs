@@ -123,9 +123,8 @@ pub(crate) fn start(kind: Kind, place: Place) -> Task {
 /// The task that [`start`] has made goes on, to its end.
 #[inline(never)]
 pub(crate) fn go_on(task: Task, context: &Context, body: &mut dyn FnMut()) {
-    let before = events::current();
     events::set_stack(task, here!());
-    events::resume(task);
+    let before = events::switch(task);
     enter(before, context, body);
 }
 

@@ -187,40 +187,40 @@ impl Detector {
         }
     }
 
-    /// The bytes of a line that are remembered to have been read, and not to have been written since the last quiescent point. None if
+    /// Those of the bytes that are remembered to have been read, and not to have been written since the last quiescent point. None if
     /// the engine has no history.
     #[inline]
-    pub fn unwritten(&self, line: u64) -> u64 {
+    pub fn unwritten(&self, at: Location) -> u64 {
         match &self.method {
-            Method::Order(online) => online.history.unwritten(line),
+            Method::Order(online) => online.history.unwritten(at),
             Method::Graph(_) => 0,
         }
     }
 
-    /// The bytes of a line that are remembered to have been written since the last quiescent point. All of them, if the engine has no history.
+    /// Those of the bytes that are remembered to have been written since the last quiescent point. All of them, if the engine has no history.
     #[inline]
-    pub fn written(&self, line: u64) -> u64 {
+    pub fn written(&self, at: Location) -> u64 {
         match &self.method {
-            Method::Order(online) => online.history.written(line),
-            Method::Graph(_) => u64::MAX,
+            Method::Order(online) => online.history.written(at),
+            Method::Graph(_) => at.mask,
         }
     }
 
-    /// The bytes of a line that are remembered to have been accessed, and only atomically since the last quiescent point. None if the
+    /// Those of the bytes that are remembered to have been accessed, and only atomically since the last quiescent point. None if the
     /// engine has no history.
-    pub fn only_atomic(&self, line: u64) -> u64 {
+    pub fn only_atomic(&self, at: Location) -> u64 {
         match &self.method {
-            Method::Order(online) => online.history.only_atomic(line),
+            Method::Order(online) => online.history.only_atomic(at),
             Method::Graph(_) => 0,
         }
     }
 
-    /// The bytes of a line that are remembered to have been accessed, and not only atomically, since the last quiescent point. All of them, if the
+    /// Those of the bytes that are remembered to have been accessed, and not only atomically, since the last quiescent point. All of them, if the
     /// engine has no history.
-    pub fn plain(&self, line: u64) -> u64 {
+    pub fn plain(&self, at: Location) -> u64 {
         match &self.method {
-            Method::Order(online) => online.history.plain(line),
-            Method::Graph(_) => u64::MAX,
+            Method::Order(online) => online.history.plain(at),
+            Method::Graph(_) => at.mask,
         }
     }
 

@@ -48,7 +48,7 @@ impl Sharing {
     }
 
     fn keep(&mut self, at: Location) {
-        let mask = at.mask & self.detector.unwritten(at.line);
+        let mask = self.detector.unwritten(at);
         if mask != 0 {
             *self.shared.bits.0.entry(at.line).or_default() |= mask;
             self.shared.keep(at.line..at.line + 1);

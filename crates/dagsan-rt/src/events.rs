@@ -24,12 +24,12 @@ use crate::tasks::{self, Birth, Handle, Stack};
 use crate::threads;
 use crate::turns;
 
-/// The running task opens a finish.
+/// The running task opens a finish, which is the innermost around it then, by the number that is returned.
 #[unsafe(no_mangle)]
 #[inline(never)]
-pub extern "C" fn __dagsan_finish_begin() {
+pub extern "C" fn __dagsan_finish_begin() -> u32 {
     in_order();
-    open_scope(frame(), Opened::Finish);
+    open_scope(frame(), Opened::Finish)
 }
 
 /// Its innermost finish ends, and all that was started in it has ended.
@@ -55,11 +55,11 @@ pub extern "C" fn __dagsan_stay_here() {
     offers::stay_here();
 }
 
-/// The running task enters a procedure that spawns.
+/// The running task enters a procedure that spawns. The innermost finish around it, as [`__dagsan_innermost_finish`] has it.
 #[unsafe(no_mangle)]
 #[inline(never)]
-pub extern "C" fn __dagsan_frame_begin() {
-    open_scope(frame(), Opened::Frame);
+pub extern "C" fn __dagsan_frame_begin() -> u32 {
+    open_scope(frame(), Opened::Frame)
 }
 
 /// What the procedure has spawned has ended.
@@ -141,6 +141,32 @@ pub extern "C" fn __dagsan_spawn(
     low: usize,
     high: usize,
 ) -> Handle {
+    begin(frame(), kind, place, Stack { low, high }).task
+}
+
+/// A task that has begun, and the one that has started it.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Begun {
+    task: Handle,
+    parent: Handle,
+}
+
+/// The same as [`__dagsan_spawn`], for who has to know which task goes on when this one has ended.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn __dagsan_begin_task(
+    kind: u32,
+    place: &'static Place<'static>,
+    low: usize,
+    high: usize,
+) -> Begun {
+    begin(frame(), kind, place, Stack { low, high })
+}
+
+#[inline(always)]
+fn begin(frame: usize, kind: u32, place: &'static Place<'static>, stack: Stack) -> Begun {
+    const NOBODY: Begun = Begun { task: Handle::MAIN, parent: Handle::MAIN };
     let (kind, rayon) = (kind & 0xff, kind & 0x100 != 0);
     let (kind, name) = match (kind, rayon) {
         (0, false) => (TaskKind::Async, findings::TaskKind::Async),
@@ -159,14 +185,18 @@ pub extern "C" fn __dagsan_spawn(
     let for_good = name == findings::TaskKind::Detached;
     // There may be no scope, and so nobody who looks.
     if for_good && !turns::is_mine() && !adopt() {
-        return Handle::MAIN;
+        return NOBODY;
     }
-    let (birth, stack) = (Birth { name, place: Some(place), call: None }, Stack { low, high });
-    session::called(frame(), |session| match for_good {
-        true => session.spawn_detached(birth, stack),
-        false => session.spawn(kind, birth, stack),
+    let birth = Birth { name, place: Some(place), call: None };
+    session::called(frame, |session| {
+        let parent = session.tasks.handle();
+        let task = match for_good {
+            true => session.spawn_detached(birth, stack),
+            false => session.spawn(kind, birth, stack),
+        };
+        Begun { task, parent }
     })
-    .unwrap_or(Handle::MAIN)
+    .unwrap_or(NOBODY)
 }
 
 /// The running task ends.
@@ -174,6 +204,16 @@ pub extern "C" fn __dagsan_spawn(
 #[inline(never)]
 pub extern "C" fn __dagsan_task_end() {
     session::called(frame(), session::Session::task_end);
+}
+
+/// The running task ends, and that one goes on.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn __dagsan_end_task(next: Handle) {
+    session::called(frame(), |session| {
+        session.task_end();
+        session.resume(next);
+    });
 }
 
 /// Another task goes on.

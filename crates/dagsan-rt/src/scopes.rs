@@ -45,11 +45,16 @@ pub fn adopt_for_thread() -> bool {
     true
 }
 
-/// A scope opens: the session may have to be adopted for it.
-pub fn open_scope(frame: usize, scope: Opened) {
-    if turns::is_mine() || adopt() {
-        called(frame, |session| session.open_scope(scope, frame));
+/// A scope opens: the session may have to be adopted for it. The number of the innermost finish then.
+pub fn open_scope(frame: usize, scope: Opened) -> u32 {
+    if !turns::is_mine() && !adopt() {
+        return 0;
     }
+    let opened = called(frame, |session| {
+        session.open_scope(scope, frame);
+        session.tasks.innermost_finish()
+    });
+    opened.unwrap_or(0)
 }
 
 /// A scope closes; with the outermost one the session is given back.

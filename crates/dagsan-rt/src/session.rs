@@ -454,7 +454,7 @@ impl Session {
         log::take(&mut self.sites, &mut outbox, &private, shares);
         self.sync.bring(&mut self.sites, &mut outbox, |line| private.of(line));
         self.spans = outbox.close();
-        let (now, only) = (self.stream.consumer(), |line| self.stream.consumer().only_atomic(line));
+        let (now, only) = (self.stream.consumer(), |at| self.stream.consumer().only_atomic(at));
         self.sync.told(&mut self.sites, &mut self.shared, any && keeps, now, only);
         self.touch_variables(private.touched());
         self.sites.journal.end_piece(if any { self.stream.strand(task) } else { None });

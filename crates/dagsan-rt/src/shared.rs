@@ -19,7 +19,7 @@
 use std::ops::Range;
 
 use dagsan_core::shared::{Forget, ROOM, SharedReads};
-use dagsan_core::{AccessKind, Span};
+use dagsan_core::{AccessKind, Location, Span};
 
 use crate::kept_ranges;
 use crate::layout::{self, KEPT, SEEN, WRITTEN};
@@ -155,7 +155,7 @@ pub(crate) fn are_worth_it(spans: &[Span], detector: &Watched) -> bool {
     }
     let is_read = |span: &&Span| span.first.kind == AccessKind::Read;
     let samples = || spans.iter().step_by(spans.len() / SAMPLES).filter(is_read);
-    let read_before = |span: &&Span| detector.unwritten(span.first.at.line) & span.first.at.mask != 0;
+    let read_before = |span: &&Span| detector.unwritten(span.first.at) != 0;
     2 * samples().filter(read_before).count() >= samples().count()
 }
 
@@ -166,7 +166,7 @@ pub(crate) fn delivered(shared: &mut Shared, spans: &[Span], keeps: bool, detect
         match (first.kind, first.atomic) {
             (AccessKind::Read, false) if keeps => {
                 for line in first.at.line..=first.at.line + u64::from(more) {
-                    keep(shared, line, first.at.mask & detector.unwritten(line));
+                    keep(shared, line, detector.unwritten(Location { line, ..first.at }));
                 }
             }
             // What is written by other means goes by the tables.

@@ -301,6 +301,13 @@ impl Tasks {
         live.stack.low..live.mark
     }
 
+    /// What its last strand has done to its stack is nobody's business: none of what it has started runs, and the stack goes with it.
+    #[inline]
+    pub fn hide_stack(&mut self) {
+        let live = &mut self.live[self.current as usize];
+        live.mark = live.stack.high;
+    }
+
     /// The next mark will be here, where the program's frames end.
     #[inline]
     pub fn begin_below(&mut self, address: usize) {

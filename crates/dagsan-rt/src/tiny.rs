@@ -14,7 +14,7 @@
 use std::ops::Range;
 
 use dagsan_core::contract::{Contraction, Expand, MOST, Opened, Side, SmallSet, Taken};
-use dagsan_core::{Bytes, Dropped, Error, Event, Stream, TaskId, TaskKind};
+use dagsan_core::{Bytes, Dropped, Error, Event, Location, Stream, TaskId, TaskKind};
 
 use crate::log;
 use crate::nest::Nest;
@@ -214,7 +214,8 @@ impl Expand for Telling<'_> {
     #[inline]
     fn has_read(&mut self, line: u64, bytes: u64) {
         if self.keeps {
-            shared::keep(self.shared, line, bytes & !self.stream.consumer().written(line));
+            let written = self.stream.consumer().written(Location { line, mask: bytes });
+            shared::keep(self.shared, line, bytes & !written);
         }
     }
 }
@@ -354,9 +355,9 @@ impl Session {
     /// The atomic accesses of the running strand are in the contraction, or were told with it.
     fn atomics_were_taken(&mut self, keeps: bool) {
         let (contraction, detector) = (&self.tiny.contraction, self.stream.consumer());
-        let only = |line| {
-            let [plain, atomic] = contraction.touched(line);
-            (atomic | detector.only_atomic(line)) & !(plain | detector.plain(line))
+        let only = |at: Location| {
+            let [plain, atomic] = contraction.touched(at.line);
+            at.mask & (atomic | detector.only_atomic(at)) & !(plain | detector.plain(at))
         };
         self.sync.told(&mut self.sites, &mut self.shared, keeps, detector, only);
     }
@@ -467,6 +468,9 @@ impl Session {
     pub fn end_tiny(&mut self) -> bool {
         if !self.tiny.contraction.is_pending() || !self.is_short() {
             return false;
+        }
+        if self.options.hygiene.stacks && self.tiny.contraction.has_stack_alone() {
+            self.tasks.hide_stack();
         }
         self.deliver();
         self.fresh.end_strand();

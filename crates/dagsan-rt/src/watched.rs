@@ -6,7 +6,7 @@ use std::ops::{Deref, DerefMut};
 
 use dagsan_core::graph::Around;
 use dagsan_core::{
-    Allocator, Bytes, Consumer, Detector, Dropped, Error, Run, SiteId, Span, Step, Strand, TaskId,
+    Allocator, Bytes, Consumer, Detector, Dropped, Error, Location, Run, SiteId, Span, Step, Strand, TaskId,
 };
 
 use crate::recorder::{Item, Recorder};
@@ -36,21 +36,21 @@ impl Watched {
         self.recorder.as_deref_mut()
     }
 
-    /// The bytes of a line that the running strand may keep of those that it has read and told of: nobody has written them who counts.
+    /// Those of the bytes that the running strand may keep of those that it has read and told of: nobody has written them who counts.
     #[inline]
-    pub fn unwritten(&self, line: u64) -> u64 {
+    pub fn unwritten(&self, at: Location) -> u64 {
         match &self.recorder {
-            None => self.detector.unwritten(line),
-            Some(recorder) => !recorder.written(line),
+            None => self.detector.unwritten(at),
+            Some(recorder) => at.mask & !recorder.written(at.line),
         }
     }
 
-    /// The bytes of a line that were written by somebody who counts.
+    /// Those of the bytes that were written by somebody who counts.
     #[inline]
-    pub fn written(&self, line: u64) -> u64 {
+    pub fn written(&self, at: Location) -> u64 {
         match &self.recorder {
-            None => self.detector.written(line),
-            Some(recorder) => recorder.written(line),
+            None => self.detector.written(at),
+            Some(recorder) => at.mask & recorder.written(at.line),
         }
     }
 

@@ -145,21 +145,21 @@ impl Executor {
         }
     }
 
-    /// Runs a task, which DagSan hears of by `enter`, until it ends or waits; then the present one goes on.
-    pub(crate) fn run(&self, fiber: NonNull<Fiber>, enter: impl FnOnce(&Task)) -> Started {
+    /// Runs a task, which DagSan hears of by `enter`, until it ends or waits; then the present one goes on. `enter` says which one that is for DagSan: one of rayon's may
+    /// have started the other.
+    pub(crate) fn run(&self, fiber: NonNull<Fiber>, enter: impl FnOnce(&Task) -> events::Task) -> Started {
         let present = self.current.replace(Some(fiber));
         // SAFETY: freed only once it is in the pool.
         let task = unsafe { &fiber.as_ref().task };
-        // It need not be the present one that DagSan knows: one of rayon's may have started the other.
-        let running = events::current();
-        enter(task);
+        let running = enter(task);
+        task.goes_on.set(running);
         let context = events::set_context(task.context.get());
         // SAFETY: the fiber comes from the pool or from `ready`, so it is of this thread, sleeps, and was not freed.
         unsafe { Fiber::wake(fiber) };
         self.current.set(present);
         events::set_context(context);
-        events::resume(running);
         if !task.ended.get() {
+            events::resume(running);
             return Started::Waits(fiber);
         }
         task.next.set(self.pool.replace(Some(fiber)));
@@ -199,7 +199,7 @@ impl Executor {
             }
             let ready = self.ready.borrow_mut().pop_front();
             match (ready, self.current.get()) {
-                (Some(fiber), _) => _ = self.run(fiber, |task| events::resume(task.id.get())),
+                (Some(fiber), _) => _ = self.run(fiber, |task| events::switch(task.id.get())),
                 (None, Some(fiber)) => self.sleep(fiber, wait, place)?,
                 (None, None) => self.deadlock(wait, place)?,
             }
@@ -313,7 +313,7 @@ fn run_task(fiber: &Fiber) {
     if let Some(promise) = task.ends.take() {
         events::promise_set(promise);
     }
-    events::task_end();
+    events::end_task(task.goes_on.get());
     task.ended.set(true);
     end_task(finish, spawner);
 }
@@ -365,8 +365,7 @@ pub(crate) unsafe fn finish_begin(place: &mut MaybeUninit<Join>) -> &Join {
     let join = place.write(Join::default());
     EXECUTOR.with(|executor| {
         executor.opens();
-        events::finish_begin();
-        opened(join);
+        opened(join, events::finish_begin());
         join.outer.set(executor.task().finish.replace(Some(NonNull::from(&*join))));
     });
     join
@@ -394,8 +393,7 @@ pub(crate) unsafe fn frame_begin(place: &mut MaybeUninit<Join>) -> &Join {
     let join = place.write(Join::default());
     EXECUTOR.with(|executor| {
         executor.opens();
-        events::frame_begin();
-        opened(join);
+        opened(join, events::frame_begin());
         join.outer.set(executor.task().frame.replace(Some(NonNull::from(&*join))));
     });
     join
@@ -447,8 +445,8 @@ fn wait_for_tasks(executor: &Executor, join: &Join, place: Place) {
 }
 
 /// What tasks of the join will have to know.
-fn opened(join: &Join) {
-    join.number.set(events::innermost_finish());
+fn opened(join: &Join, innermost_finish: u32) {
+    join.number.set(innermost_finish);
     join.context.set(events::context());
 }
 
@@ -525,10 +523,12 @@ pub(crate) unsafe fn start(
         task.ends.set(ends);
         task.context.set(joins.into_iter().flatten().next().map_or(0, |join| join.context.get()));
         Ok(executor.run(fiber, |task| {
-            task.id.set(events::spawn(kind, place, *low, *high));
+            let begun = events::begin_task(kind, place, *low, *high);
+            task.id.set(begun.task);
             if let Some(latch) = latch {
-                latch.set_number(task.id.get(), ends);
+                latch.set_number(begun.task, ends);
             }
+            begun.parent
         }))
     })
 }

@@ -147,7 +147,7 @@ impl Executor {
                 Err(refused) => return unsafe { discard(job, &refused) },
             },
         };
-        self.run(fiber, |_| {});
+        self.run(fiber, |_| events::current());
     }
 
     /// Waits, as a worker of a crew.

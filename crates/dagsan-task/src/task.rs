@@ -24,6 +24,8 @@ pub(crate) type Fiber = fiber::Fiber<Task>;
 pub(crate) struct Task {
     /// Who goes on when its fiber is woken: the task itself, or one of rayon's that runs on its stack.
     pub(crate) id: Cell<events::Task>,
+    /// Who goes on when it has ended: whoever has woken its fiber last.
+    pub(crate) goes_on: Cell<events::Task>,
     /// What rayon's code on its stack knows, while the fiber sleeps.
     pub(crate) context: Cell<usize>,
     /// If none of its joins can join it in the way that DagSan knows: the promise that it sets at its end.
@@ -55,6 +57,7 @@ impl Task {
     pub(crate) const fn new() -> Task {
         Task {
             id: Cell::new(0),
+            goes_on: Cell::new(0),
             context: Cell::new(0),
             ends: Cell::new(None),
             started: Cell::new(None),

@@ -5,7 +5,7 @@
 //! calls are nothing. Unit tests have a third form, which writes the calls down.
 //!
 //! A join (`finish_end`, `sync`, `future_get`, `promise_get`) is announced when what it waits for is over, never
-//! before. `spawn` and `resume` say whose code runs from there on, and `current` asks: a task of either runtime may have
+//! before. `spawn`, `begin_task`, `end_task` and `resume` say whose code runs from there on, and `current` asks: a task of either runtime may have
 //! started tasks of the other.
 //!
 //! The *context* is a word per stack, of the drop-in's own (`local.rs` there). dagsan-task, which switches stacks, keeps it
@@ -51,6 +51,14 @@ pub(crate) struct Stack {
     pub(crate) high: usize,
 }
 
+/// A task that has begun, and the one that has started it.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
+pub(crate) struct Begun {
+    pub(crate) task: Task,
+    pub(crate) parent: Task,
+}
+
 /// A task that waits for ever: where, and for what.
 pub(crate) struct Blocked<'a> {
     pub(crate) task: Task,
@@ -93,6 +101,13 @@ pub(crate) fn books<R>(change: impl FnOnce() -> R) -> R {
     result
 }
 
+/// That task goes on. Returns the one that has run so far.
+pub(crate) fn switch(to: Task) -> Task {
+    let from = current();
+    resume(to);
+    from
+}
+
 /// A promise that is set here and now.
 pub(crate) fn promise_here() -> u64 {
     let promise = promise_new();
@@ -111,7 +126,7 @@ pub(crate) use self::recorded::*;
 
 #[cfg(all(not(dagsan), not(test)))]
 mod silent {
-    use super::{Blocked, Dependence, Kind, Place, Task};
+    use super::{Begun, Blocked, Dependence, Kind, Place, Task};
 
     macro_rules! nothing {
         ($(fn $name:ident($($argument:ident: $kind:ty),*) $(-> $result:ty)?;)*) => {
@@ -126,14 +141,15 @@ mod silent {
     }
 
     nothing! {
-        fn finish_begin();
+        fn finish_begin() -> u32;
         fn finish_end();
         fn innermost_finish() -> u32;
-        fn frame_begin();
+        fn frame_begin() -> u32;
         fn sync();
         fn frame_end();
         fn spawn(kind: Kind, place: Place, low: usize, high: usize) -> Task;
-        fn task_end();
+        fn begin_task(kind: Kind, place: Place, low: usize, high: usize) -> Begun;
+        fn end_task(next: Task);
         fn current() -> Task;
         fn is_checked() -> bool;
         fn resume(task: Task);
@@ -169,7 +185,7 @@ mod silent {
 mod announced {
     use std::sync::atomic::Ordering::Relaxed;
 
-    use super::{Blocked, Dependence, Kind, OWN, Offer, Place, Stack, Task};
+    use super::{Begun, Blocked, Dependence, Kind, OWN, Offer, Place, Stack, Task};
 
     /// [`Blocked`] as C sees it.
     #[repr(C)]
@@ -184,19 +200,19 @@ mod announced {
     #[allow(improper_ctypes)]
     unsafe extern "C" {
         #[link_name = "__dagsan_finish_begin"]
-        pub(crate) safe fn finish_begin();
+        pub(crate) safe fn finish_begin() -> u32;
         #[link_name = "__dagsan_finish_end"]
         pub(crate) safe fn finish_end();
         #[link_name = "__dagsan_innermost_finish"]
         pub(crate) safe fn innermost_finish() -> u32;
         #[link_name = "__dagsan_frame_begin"]
-        pub(crate) safe fn frame_begin();
+        pub(crate) safe fn frame_begin() -> u32;
         #[link_name = "__dagsan_sync"]
         pub(crate) safe fn sync();
         #[link_name = "__dagsan_frame_end"]
         pub(crate) safe fn frame_end();
-        #[link_name = "__dagsan_task_end"]
-        pub(crate) safe fn task_end();
+        #[link_name = "__dagsan_end_task"]
+        pub(crate) safe fn end_task(next: Task);
         #[link_name = "__dagsan_current"]
         pub(crate) safe fn current() -> Task;
         #[link_name = "__dagsan_is_checked"]
@@ -248,6 +264,7 @@ mod announced {
         fn __dagsan_take_back(offer: *mut Offer) -> bool;
         safe fn __dagsan_schedule_dependent(place: Place, what: u32);
         safe fn __dagsan_spawn(kind: u32, place: Place, low: usize, high: usize) -> Task;
+        safe fn __dagsan_begin_task(kind: u32, place: Place, low: usize, high: usize) -> Begun;
         fn __dagsan_deadlock(blocked: *const RawBlocked, count: usize);
     }
 
@@ -271,6 +288,10 @@ mod announced {
 
     pub(crate) fn spawn(kind: Kind, place: Place, low: usize, high: usize) -> Task {
         __dagsan_spawn(kind as u32 | crate::RUNTIME, place, low, high)
+    }
+
+    pub(crate) fn begin_task(kind: Kind, place: Place, low: usize, high: usize) -> Begun {
+        __dagsan_begin_task(kind as u32 | crate::RUNTIME, place, low, high)
     }
 
     pub(crate) fn schedule_dependent(place: Place, what: Dependence) {
@@ -337,7 +358,7 @@ pub(crate) mod recorded {
     use std::cell::RefCell;
     use std::collections::{HashMap, HashSet};
 
-    use super::{Blocked, Dependence, Kind, Place, Task};
+    use super::{Begun, Blocked, Dependence, Kind, Place, Task};
 
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub(crate) enum Call {
@@ -408,7 +429,6 @@ pub(crate) mod recorded {
 
     plain! {
         sync() => Sync;
-        task_end() => TaskEnd;
         isolated_begin() => IsolatedBegin;
         isolated_end() => IsolatedEnd;
         future_get(task: Task) => FutureGet;
@@ -419,9 +439,10 @@ pub(crate) mod recorded {
         split(pieces: u32) => Split;
     }
 
-    pub(crate) fn frame_begin() {
+    pub(crate) fn frame_begin() -> u32 {
         call(Call::FrameBegin);
         LOG.with_borrow_mut(|log| log.scopes += 1);
+        innermost_finish()
     }
 
     pub(crate) fn frame_end() {
@@ -429,14 +450,15 @@ pub(crate) mod recorded {
         LOG.with_borrow_mut(|log| log.scopes -= 1);
     }
 
-    pub(crate) fn finish_begin() {
+    pub(crate) fn finish_begin() -> u32 {
         call(Call::FinishBegin);
         LOG.with_borrow_mut(|log| {
             log.scopes += 1;
             log.opened += 1;
             let finish = log.opened;
             log.around().push(finish);
-        });
+            finish
+        })
     }
 
     pub(crate) fn finish_end() {
@@ -466,6 +488,16 @@ pub(crate) mod recorded {
         });
         call(Call::Spawn(kind, task));
         task
+    }
+
+    pub(crate) fn begin_task(kind: Kind, place: Place, low: usize, high: usize) -> Begun {
+        let parent = current();
+        Begun { task: spawn(kind, place, low, high), parent }
+    }
+
+    pub(crate) fn end_task(next: Task) {
+        call(Call::TaskEnd);
+        resume(next);
     }
 
     pub(crate) fn current() -> Task {

@@ -138,8 +138,7 @@ impl Finish {
     pub(crate) fn open(&self) {
         events::in_order();
         if self.scope {
-            tasks::finish_begin();
-            self.number.set(events::innermost_finish());
+            self.number.set(tasks::finish_begin());
         }
         self.context.contain(self);
         // SAFETY: the finish does not move until it is closed. What it is opened by closes it, on the same stack.

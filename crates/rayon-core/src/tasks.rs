@@ -21,10 +21,10 @@ pub(crate) fn frame_end() {
     events::frame_end();
 }
 
-/// The running task opens a finish.
+/// The running task opens a finish. Its number.
 #[inline(never)]
-pub(crate) fn finish_begin() {
-    events::finish_begin();
+pub(crate) fn finish_begin() -> u32 {
+    events::finish_begin()
 }
 
 /// All that was started in it has ended.
@@ -36,9 +36,8 @@ pub(crate) fn finish_end() {
 /// Starts a task and runs it to its end. `body` must not unwind.
 #[inline(never)]
 pub(crate) fn run(kind: Kind, place: Place, context: &Context, body: &mut dyn FnMut()) {
-    let before = events::current();
-    events::spawn(kind, place, 0, here!());
-    enter(before, context, body);
+    let begun = events::begin_task(kind, place, 0, here!());
+    enter(begun.parent, context, body);
 }
 
 /// A job, and the function that runs it.
@@ -124,14 +123,12 @@ pub(crate) fn start(kind: Kind, place: Place) -> Task {
 /// The task that [`start`] has made goes on, to its end.
 #[inline(never)]
 pub(crate) fn go_on(task: Task, context: &Context, body: &mut dyn FnMut()) {
-    let before = events::current();
     events::set_stack(task, here!());
-    events::resume(task);
+    let before = events::switch(task);
     enter(before, context, body);
 }
 
 fn enter(before: Task, context: &Context, body: &mut dyn FnMut()) {
     local::task(context, body);
-    events::task_end();
-    events::resume(before);
+    events::end_task(before);
 }

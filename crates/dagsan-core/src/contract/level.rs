@@ -55,6 +55,10 @@ pub(super) struct Level<T> {
     /// The stack of a task, and all of those from the bottom to here, as addresses.
     pub(super) stack: Range<u64>,
     pub(super) stacks: Range<u64>,
+    /// The whole lines of the stack of the task that it is, or is of.
+    pub(super) lines: Range<u64>,
+    /// From where on what is done to these is its own (`frames`).
+    pub(super) frames: usize,
     /// What it has done itself and joined, if that has touched anything.
     pub(super) serial: Option<Bag>,
     /// What its tasks have done that are not joined.
@@ -74,6 +78,8 @@ impl<T: Copy> Level<T> {
             number: 0,
             stack: 0..0,
             stacks: 0..0,
+            lines: 0..0,
+            frames: 0,
             serial: None,
             parallel: None,
             group: None,
@@ -83,8 +89,8 @@ impl<T: Copy> Level<T> {
     }
 
     #[inline]
-    pub(super) fn begin(&mut self, kind: LevelKind, stacks: Range<u64>) {
-        *self = Level { kind, stacks, ..Level::new() };
+    pub(super) fn begin(&mut self, kind: LevelKind, stacks: Range<u64>, frames: usize) {
+        *self = Level { kind, stacks, frames, ..Level::new() };
     }
 
     /// How many of its parts are parallel to what it does.

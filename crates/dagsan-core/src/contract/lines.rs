@@ -18,6 +18,8 @@
 //! [meet](crate::race::Meeting) must be told, by sites and kinds: an atomic access stands for, or replaces, those of its own site and
 //! kind only, and none that is not atomic.
 
+use std::ops::Range;
+
 use super::bags::{Bag, Bags};
 use super::set::{Side, SmallSet, Touched};
 use crate::access::AccessKind;
@@ -162,20 +164,27 @@ impl Lines {
     }
 
     /// A strand has done this, for which there is room. Does something that is parallel to it conflict, in memory that is still there? Or is that atomic, as
-    /// this is, and not known to `have_met`? If not, what was done to the lines can be [added](Lines::add) one after the other.
+    /// this is, and not known to `have_met`? If not, what was done to the lines can be [added](Lines::add) one after the other, but for those of the running task's
+    /// own stack, which are not entered (`frames`); if it is `alone` there, they are not asked about.
     #[inline]
     pub(super) fn conflicts(
         &mut self,
         set: &SmallSet,
+        (frames, alone): (&Range<u64>, bool),
         bags: &mut Bags,
         runs: impl Fn(Owner) -> bool,
         have_met: impl Fn(Side, Side) -> bool,
     ) -> bool {
         self.found.clear();
         for (line, touched) in set.plain() {
-            let slot = self.enter(line);
-            self.found.push(slot as u32);
-            let [plain, atomic] = self.slots[slot].first;
+            let [plain, atomic] = if frames.contains(&line) {
+                self.found.push(NONE);
+                if alone { EMPTY } else { self.first(line) }
+            } else {
+                let slot = self.enter(line);
+                self.found.push(slot as u32);
+                self.slots[slot].first
+            };
             if plain != NONE && self.conflict(plain, touched, bags, &runs)
                 || atomic != NONE && self.conflict(atomic, touched, bags, &runs)
             {
@@ -428,7 +437,7 @@ impl Lines {
     }
 
     /// Has something been done to one of these lines?
-    pub(super) fn touch(&self, lines: &std::ops::Range<u64>) -> bool {
+    pub(super) fn touch(&self, lines: &Range<u64>) -> bool {
         if self.live == 0 {
             return false;
         }
@@ -497,7 +506,7 @@ mod tests {
         let mut set = SmallSet::default();
         set.push(line, touched);
         // To find the slot. Whether it conflicts is not asked here.
-        lines.conflicts(&set, bags, runs, met);
+        lines.conflicts(&set, (&(0..0), false), bags, runs, met);
         let bag = bags.find(bag);
         lines.add((0, &touched), (bag, owner, true), bags, runs)
     }
@@ -537,7 +546,8 @@ mod tests {
         let mut set = SmallSet::default();
         set.push(3, touched(0b1, 0));
         assert!(
-            lines.conflicts(&set, &mut bags, |_| true, met) && !lines.conflicts(&set, &mut bags, runs, met)
+            lines.conflicts(&set, (&(0..0), false), &mut bags, |_| true, met)
+                && !lines.conflicts(&set, (&(0..0), false), &mut bags, runs, met)
         );
         assert!(left(&lines).is_empty());
         assert_eq!(add(&mut lines, 3, touched(0b1, 0), running, &mut bags), 0b1);

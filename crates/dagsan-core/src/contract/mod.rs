@@ -49,6 +49,7 @@
 //! that wants to say more of a race than that there is one runs the program again without.
 
 mod bags;
+mod frames;
 mod level;
 mod lines;
 mod set;
@@ -59,10 +60,11 @@ pub use set::{Side, SmallSet, Touched};
 use std::ops::Range;
 
 use bags::{Bag, Bags, Kind};
+use frames::Frames;
 use level::{Level, LevelKind, is_running, may_be_in, owners};
 use lines::{Lines, Owner};
 
-use crate::bytes::Bytes;
+use crate::bytes::{Bytes, LINE_BYTES};
 use crate::error::Error;
 use crate::event::TaskKind;
 
@@ -122,6 +124,8 @@ pub struct Contraction<T> {
     /// The number of the task that was begun last.
     latest: u32,
     lines: Lines,
+    /// What running tasks have done to their own stacks.
+    frames: Frames,
     bags: Bags,
     /// How many tasks run here, how many levels have a group, and how many something that was left behind.
     parallel: usize,
@@ -143,6 +147,7 @@ impl<T: Copy> Contraction<T> {
             top: 0,
             latest: 0,
             lines: Lines::new(limit.min(MOST)),
+            frames: Frames::new(),
             bags: Bags::default(),
             parallel: 0,
             children: false,
@@ -196,7 +201,7 @@ impl<T: Copy> Contraction<T> {
 
     /// Has anything that is pending to do with these lines?
     pub fn touches(&self, lines: &Range<u64>) -> bool {
-        self.lines.touch(lines)
+        self.lines.touch(lines) || self.frames.touch(lines)
     }
 
     /// Nobody can race with what is pending: it is forgotten, all but the scopes that are open.
@@ -216,11 +221,13 @@ impl<T: Copy> Contraction<T> {
     /// The bytes are other memory from here on, and there is nothing about what they were but what was taken here: it is forgotten.
     pub fn forget_bytes(&mut self, bytes: Bytes) {
         bytes.lines().for_each(|(line, mask)| self.lines.forget(line, mask));
+        self.frames.forget(bytes);
     }
 
     fn forget_lines(&mut self) {
         self.epoch += 1;
         self.lines.clear();
+        self.frames.clear();
         self.bags.clear();
     }
 
@@ -252,7 +259,7 @@ impl<T: Copy> Contraction<T> {
                 self.told += 1 + u64::from(left.is_some());
             }
         }
-        self.levels[0].begin(LevelKind::Bottom, 0..0);
+        self.levels[0].begin(LevelKind::Bottom, 0..0, 0);
         Ok(())
     }
 
@@ -273,6 +280,10 @@ impl<T: Copy> Contraction<T> {
             // Every bag is that of a level. What comes of one line comes together.
             sets[owners[self.bags.find(bag).index()]].add_latest(line, touched, atomic);
         }
+        let ends = levels.iter().skip(1).map(|level| level.frames).chain([self.frames.len()]);
+        for (number, (level, end)) in levels.iter().zip(ends).enumerate() {
+            sets[3 * number].add_all(self.frames.part(level.frames..end));
+        }
         self.forget_lines();
         sets
     }
@@ -283,16 +294,23 @@ impl<T: Copy> Contraction<T> {
         if set.is_empty() {
             return Ok(());
         }
-        if !self.lines.fits(set) {
+        if !self.fits(set) {
             self.expand(to)?;
-            if !self.lines.fits(set) {
+            if !self.fits(set) {
                 return to.accesses(set);
             }
         }
         let runs = |owner| is_running(&self.levels[..=self.top], owner);
-        if self.lines.conflicts(set, &mut self.bags, runs, |first, second| to.have_met(first, second)) {
+        let frames = (&self.levels[self.top].lines, self.is_alone());
+        let have_met = |first, second| to.have_met(first, second);
+        if self.lines.conflicts(set, frames, &mut self.bags, runs, have_met) {
             self.expand(to)?;
             return to.accesses(set);
+        }
+        let level = &self.levels[self.top];
+        if set.is_plain() && set.plain().all(|(line, _)| level.lines.contains(&line)) {
+            set.plain().for_each(|(line, touched)| self.frames.add(level.frames, line, touched));
+            return Ok(());
         }
         if self.bags.are_many() {
             self.collect_bags();
@@ -313,6 +331,10 @@ impl<T: Copy> Contraction<T> {
             }
         }
         for (number, (line, touched)) in set.plain().enumerate() {
+            if levels[self.top].lines.contains(&line) {
+                self.frames.add(levels[self.top].frames, line, touched);
+                continue;
+            }
             if !may_be_in(stacks, line) {
                 let who = (bag, Owner::NOBODY, stands);
                 let read = self.lines.add((number, touched), who, &mut self.bags, runs);
@@ -332,9 +354,38 @@ impl<T: Copy> Contraction<T> {
         Ok(())
     }
 
+    /// Is there room for what a strand has done?
+    #[inline]
+    fn fits(&self, set: &SmallSet) -> bool {
+        self.lines.fits(set) && self.frames.len() <= MOST
+    }
+
+    /// Is nothing that the running task has started parallel to it, if the stream has not heard of it?
+    #[inline]
+    fn is_alone(&self) -> bool {
+        for level in self.levels[..=self.top].iter().rev() {
+            if level.groups() > 0 {
+                return false;
+            }
+            if level.tag.is_some() {
+                break;
+            }
+        }
+        true
+    }
+
+    /// Is the running task about to end, which the stream has not heard of, with nothing that is parallel to it of what it has started? Then nobody else
+    /// can ask what it does to its own stack from here on (`frames`).
+    #[inline]
+    pub fn has_stack_alone(&self) -> bool {
+        let level = &self.levels[self.top];
+        level.tag.is_some() && level.groups() == 0
+    }
+
     /// The bytes of a line that something pending has accessed: not atomically, and atomically.
     pub fn touched(&self, line: u64) -> [u64; 2] {
-        self.lines.touched(line, |owner| is_running(&self.levels[..=self.top], owner))
+        let [plain, atomic] = self.lines.touched(line, |owner| is_running(&self.levels[..=self.top], owner));
+        [plain | self.frames.touched(line), atomic]
     }
 
     #[cold]
@@ -372,6 +423,7 @@ impl<T: Copy> Contraction<T> {
         self.latest = self.latest.wrapping_add(1).max(1);
         let number = self.latest;
         let level = self.push(LevelKind::Task(kind), stacks);
+        level.lines = stack.start.div_ceil(LINE_BYTES)..stack.end / LINE_BYTES;
         (level.tag, level.number, level.stack) = (Some(tag), number, stack);
         self.parallel += 1;
         self.children |= kind == TaskKind::Child;
@@ -381,8 +433,9 @@ impl<T: Copy> Contraction<T> {
     /// It opens a scope.
     #[inline]
     pub fn open(&mut self, scope: Opened) {
-        let stacks = self.levels[self.top].stacks.clone();
-        self.push(LevelKind::Scope(scope), stacks);
+        let Level { stacks, lines, .. } = &self.levels[self.top];
+        let (stacks, lines) = (stacks.clone(), lines.clone());
+        self.push(LevelKind::Scope(scope), stacks).lines = lines;
     }
 
     #[inline]
@@ -392,7 +445,7 @@ impl<T: Copy> Contraction<T> {
             self.levels.push(Level::new());
         }
         let level = &mut self.levels[self.top];
-        level.begin(kind, stacks);
+        level.begin(kind, stacks, self.frames.len());
         level
     }
 
@@ -432,6 +485,7 @@ impl<T: Copy> Contraction<T> {
         let (parallel, left) = (self.merge_as(Kind::Parallel, bags), self.merge_as(Kind::Left, left));
         let below = &mut self.levels[self.top - 1];
         (below.parallel, below.left) = (parallel, left);
+        self.frames.end(self.levels[self.top].frames);
         self.parallel = self.parallel - 1 - was + now;
         self.top -= 1;
         self.tasks += 1;

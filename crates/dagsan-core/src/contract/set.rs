@@ -72,6 +72,12 @@ impl SmallSet {
         self.plain.is_empty() && self.atomic.is_empty()
     }
 
+    /// Has it no atomic accesses?
+    #[inline]
+    pub(super) fn is_plain(&self) -> bool {
+        self.atomic.is_empty()
+    }
+
     /// How many lines it has.
     #[inline]
     pub fn len(&self) -> usize {
@@ -138,6 +144,22 @@ impl SmallSet {
             Some((_, known)) => known.absorb(&touched),
             None => into.push((line, touched)),
         }
+    }
+
+    /// Adds what was done to lines, any of which may come twice, or be among its lines.
+    pub(super) fn add_all(&mut self, lines: &[(u64, Touched)]) {
+        if lines.is_empty() {
+            return;
+        }
+        self.plain.extend(lines.iter().filter(|(_, touched)| !touched.is_nothing()));
+        self.plain.sort_by_key(|&(line, _)| line);
+        self.plain.dedup_by(|(line, touched), (before, all)| {
+            let same = line == before;
+            if same {
+                all.absorb(touched);
+            }
+            same
+        });
     }
 
     /// Its accesses: no byte comes twice, and a write covers a read; then the atomic ones.

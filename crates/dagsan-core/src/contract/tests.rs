@@ -163,6 +163,54 @@ fn the_stack_of_a_task_is_gone_with_it() {
     assert_eq!(case.told.0, ["Frame", "start 5", "Write8", "start 6", "Read9"]);
 }
 
+/// A task on a stack of ten lines.
+fn start_on_stack(case: &mut Case, tag: u32) {
+    let taken = case.contraction.spawn(TaskKind::Spawn, tag, 0..640, &mut case.told);
+    assert_eq!(taken, Ok(Taken::Here));
+}
+
+#[test]
+fn what_a_task_does_to_its_own_stack_is_told_with_it() {
+    let mut case = Case::new(MOST);
+    start_on_stack(&mut case, 1);
+    case.touch(AccessKind::Read, 8);
+    case.contraction.open(Opened::Frame);
+    case.touch(AccessKind::Write, 8);
+    case.touch(AccessKind::Write, 8);
+    // The task of another begins on the rest of its stack, and takes nothing with it but its own.
+    assert_eq!(case.contraction.spawn(TaskKind::Spawn, 2, 0..512, &mut case.told), Ok(Taken::Here));
+    case.touch(AccessKind::Write, 7);
+    assert_eq!(case.contraction.task_end(&mut case.told), Ok(Taken::Here));
+    assert_eq!(case.contraction.touched(7), [0; 2]);
+    assert_eq!(case.contraction.touched(8), [1, 0]);
+    assert!(case.contraction.touches(&(8..9)) && !case.contraction.touches(&(7..8)));
+    case.contraction.expand(&mut case.told).unwrap();
+    assert_eq!(case.told.0, ["Frame", "start 1", "Read8", "Frame", "Write8"]);
+    assert_eq!(case.contraction.touched(8), [0; 2]);
+}
+
+#[test]
+fn a_task_and_what_it_has_not_joined_conflict_on_its_stack() {
+    for joined in [false, true] {
+        let mut case = Case::new(MOST);
+        start_on_stack(&mut case, 1);
+        case.contraction.open(Opened::Frame);
+        assert_eq!(case.contraction.spawn(TaskKind::Spawn, 2, 0..512, &mut case.told), Ok(Taken::Here));
+        case.touch(AccessKind::Write, 9);
+        assert_eq!(case.contraction.task_end(&mut case.told), Ok(Taken::Here));
+        assert!(!case.contraction.has_stack_alone());
+        if joined {
+            assert_eq!(case.contraction.sync(&mut case.told), Ok(Taken::Here));
+            assert_eq!(case.contraction.close(Opened::Frame, &mut case.told), Ok(Taken::Here));
+        }
+        assert_eq!(case.contraction.has_stack_alone(), joined);
+        case.touch(AccessKind::Read, 9);
+        let told: &[&str] =
+            if joined { &[] } else { &["Frame", "start 1", "Frame", "run 2: Write9", "Read9"] };
+        assert_eq!(case.told.0, told);
+    }
+}
+
 #[test]
 fn a_line_may_be_of_two_stacks() {
     let mut case = Case::new(MOST);

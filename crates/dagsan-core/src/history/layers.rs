@@ -336,8 +336,9 @@ mod tests {
                     }
                 }
                 let touched = all.iter().fold(0, |bytes, &(mask, _)| bytes | mask);
-                assert_eq!(history.written(7) | history.unwritten(7), touched, "seed {seed}");
-                assert_eq!(history.written(7) & history.unwritten(7), 0, "seed {seed}");
+                let whole = Location { line: 7, mask: !0 };
+                assert_eq!(history.written(whole) | history.unwritten(whole), touched, "seed {seed}");
+                assert_eq!(history.written(whole) & history.unwritten(whole), 0, "seed {seed}");
                 let place = history.pages.place(7);
                 let line = history.pages[place];
                 covered += usize::from(line.more.block().is_some() && line.state != StateId::UNTOUCHED);

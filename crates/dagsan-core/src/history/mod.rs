@@ -297,47 +297,47 @@ impl History {
         split.tidy();
     }
 
-    /// The bytes of a line that were accessed, and have not been written by anybody who is remembered.
+    /// Those of the bytes that were accessed, and have not been written by anybody who is remembered.
     #[inline]
-    pub(crate) fn unwritten(&self, line: u64) -> u64 {
-        self.bytes_that(line, |state| self.transitions.is_unwritten(state))[1]
+    pub(crate) fn unwritten(&self, at: Location) -> u64 {
+        self.bytes_that(at, |state| self.transitions.is_unwritten(state))[1]
     }
 
-    /// The bytes of a line that were written by somebody who is remembered.
+    /// Those of the bytes that were written by somebody who is remembered.
     #[inline]
-    pub(crate) fn written(&self, line: u64) -> u64 {
-        self.bytes_that(line, |state| self.transitions.is_unwritten(state))[0]
+    pub(crate) fn written(&self, at: Location) -> u64 {
+        self.bytes_that(at, |state| self.transitions.is_unwritten(state))[0]
     }
 
-    /// The bytes of a line that were accessed, and only atomically by all who are remembered.
-    pub(crate) fn only_atomic(&self, line: u64) -> u64 {
-        self.bytes_that(line, |state| self.transitions.is_only_atomic(state))[1]
+    /// Those of the bytes that were accessed, and only atomically by all who are remembered.
+    pub(crate) fn only_atomic(&self, at: Location) -> u64 {
+        self.bytes_that(at, |state| self.transitions.is_only_atomic(state))[1]
     }
 
-    /// The bytes of a line that somebody who is remembered has accessed, and not atomically.
-    pub(crate) fn plain(&self, line: u64) -> u64 {
-        self.bytes_that(line, |state| self.transitions.is_only_atomic(state))[0]
+    /// Those of the bytes that somebody who is remembered has accessed, and not atomically.
+    pub(crate) fn plain(&self, at: Location) -> u64 {
+        self.bytes_that(at, |state| self.transitions.is_only_atomic(state))[0]
     }
 
-    /// The bytes of a line that were accessed: those of which something does not hold for all that is remembered, and those of which it does.
+    /// Those of the bytes that were accessed: of which something does not hold for all that is remembered, and of which it does. A line may have
+    /// many segments, whose states are all over the memory: none is looked at in vain.
     #[inline]
-    fn bytes_that(&self, line: u64, holds: impl Fn(StateId) -> bool) -> [u64; 2] {
+    fn bytes_that(&self, at: Location, holds: impl Fn(StateId) -> bool) -> [u64; 2] {
         let mut sides = [0; 2];
-        let Some(page) = self.pages.find(line / PAGE_LINES) else { return sides };
-        let Line { mask, state, more } = self.pages[Place::new(page, line)];
-        if mask != 0 {
-            sides[usize::from(holds(state))] = mask;
-        }
-        if let Some(block) = more.block() {
-            for (words, state) in self.blocks.get(block).segments() {
-                let side = usize::from(holds(state));
-                // What does not hold for one of the two layers does not hold.
-                sides[side] |= bytes_of(words);
+        let Some(page) = self.pages.find(at.line / PAGE_LINES) else { return sides };
+        let Line { mask, state, more } = self.pages[Place::new(page, at.line)];
+        let mut put = |mask: u64, state| {
+            if at.mask & mask != 0 {
+                sides[usize::from(holds(state))] |= at.mask & mask;
             }
+        };
+        put(mask, state);
+        if let Some(block) = more.block() {
+            self.blocks.get(block).segments().for_each(|(words, state)| put(bytes_of(words), state));
+            // What does not hold for one of the two layers does not hold.
             sides[1] &= !sides[0];
-        }
-        for (mask, state) in self.segments.iter(more.chain()) {
-            sides[usize::from(holds(state))] |= mask;
+        } else {
+            self.segments.iter(more.chain()).for_each(|(mask, state)| put(mask, state));
         }
         sides
     }

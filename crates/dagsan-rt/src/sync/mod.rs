@@ -228,14 +228,14 @@ impl Sync {
     }
 
     /// The atomic accesses of the running strand have been told, or contracted. Those that stand for others are kept, if any are; `only` says which
-    /// bytes of a line are accessed atomically only.
+    /// of some bytes are accessed atomically only.
     pub fn told(
         &mut self,
         sites: &mut Sites,
         shared: &mut Shared,
         keeps: bool,
         detector: &Watched,
-        only: impl Fn(u64) -> u64,
+        only: impl Fn(Location) -> u64,
     ) {
         self.known.clear();
         lately::forget();
@@ -247,8 +247,8 @@ impl Sync {
             }
             let side = (sites.number_of_atomic(origin, access.uses), access.kind);
             let has_met = access.kind == AccessKind::Read || detector.have_met(side, side);
-            let Location { line, mask } = standing::location(access.address, access.bytes);
-            if has_met && !only(line) & mask == 0 {
+            let at @ Location { line, .. } = standing::location(access.address, access.bytes);
+            if has_met && only(at) == at.mask {
                 standing::remember(&access, origin.code);
                 shared.keep(line..line + 1);
             }

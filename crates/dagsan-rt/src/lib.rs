@@ -53,6 +53,7 @@ mod owned;
 mod part;
 mod pass;
 mod peek;
+mod polls;
 mod private;
 mod promises;
 mod quarantine;

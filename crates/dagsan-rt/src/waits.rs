@@ -24,7 +24,7 @@ use crate::turns;
 
 /// Makes the call while others have their turns, if this thread takes turns.
 #[inline]
-fn outside<R>(call: impl FnOnce() -> R) -> R {
+pub fn outside<R>(call: impl FnOnce() -> R) -> R {
     if !turns::is_seated() {
         return call();
     }
@@ -88,7 +88,6 @@ outside! {
     accept4(socket: c_int, address: *mut c_void, length: *mut c_void, flags: c_int) -> c_int = -1;
     connect(socket: c_int, address: *const c_void, length: c_uint) -> c_int = -1;
     poll(files: *mut libc::pollfd, count: libc::nfds_t, timeout: c_int) -> c_int = -1;
-    epoll_wait(poll: c_int, events: *mut c_void, most: c_int, timeout: c_int) -> c_int = -1;
     select(count: c_int, read: *mut c_void, write: *mut c_void, except: *mut c_void, timeout: *mut c_void) -> c_int = -1;
     waitpid(process: c_int, status: *mut c_int, options: c_int) -> c_int = -1;
     waitid(kind: c_uint, process: c_uint, info: *mut c_void, options: c_int) -> c_int = -1;

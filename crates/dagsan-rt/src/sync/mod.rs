@@ -7,6 +7,7 @@
 //!   holding  what becomes of that: who holds which lock, and how
 //!   fences   fences
 //!   futex    threads that wait, and what they give back meanwhile
+//!   polls    files whose events threads wait for
 //!   relaxed  operations that say nothing about order
 //!   lately   those of them that say nothing new
 //!   standing the same, if others have made them
@@ -32,6 +33,7 @@ mod lately;
 mod library;
 mod locks;
 mod once;
+mod polls;
 mod relaxed;
 pub mod standing;
 mod words;
@@ -57,6 +59,7 @@ pub use lately::Lately;
 pub use locks::Change;
 use locks::{Held, LockWords};
 use once::Watch;
+use polls::Polls;
 pub use standing::Standing;
 use words::{Merge, Releasers, Words};
 use workers::{ISOLATED, Seats};
@@ -157,6 +160,7 @@ pub struct Sync {
     watch: Watch,
     seats: Seats,
     futexes: Futexes,
+    polls: Polls,
     /// The atomic accesses of the running strand.
     accesses: Vec<Made>,
     known: FxHashSet<Access>,
@@ -174,6 +178,7 @@ impl Sync {
             watch: Watch::new(),
             seats: Seats::new(),
             futexes: Futexes::default(),
+            polls: Polls::default(),
             accesses: Vec::new(),
             known: FxHashSet::default(),
             acquired: 0,
@@ -263,6 +268,7 @@ impl Sync {
         self.fences.quiesce();
         self.watch.clear();
         self.futexes.clear();
+        self.polls.clear();
     }
 
     /// Something by which a task runtime orders tasks; the caller is its owner.

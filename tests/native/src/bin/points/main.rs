@@ -62,6 +62,7 @@ mod thread_fences;
 mod thread_inits;
 mod thread_locals;
 mod thread_locks;
+mod thread_polls;
 mod thread_reuse;
 mod thread_shared;
 mod thread_spins;
@@ -74,7 +75,7 @@ mod vectors;
 type Point = (&'static str, fn());
 
 /// Those with their expectations above them.
-const POINTS: [&[Point]; 34] = [
+const POINTS: [&[Point]; 35] = [
     accesses::POINTS,
     allocator::POINTS,
     atomics::POINTS,
@@ -103,6 +104,7 @@ const POINTS: [&[Point]; 34] = [
     thread_inits::POINTS,
     thread_locals::POINTS,
     thread_locks::POINTS,
+    thread_polls::POINTS,
     thread_reuse::POINTS,
     thread_spins::POINTS,
     thread_turns::POINTS,

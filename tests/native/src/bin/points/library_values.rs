@@ -231,7 +231,7 @@ fn library_path_beside() {
     });
 }
 
-// expect: race write/read on 1 byte of heap by 1/2
+// expect: race write/read on 1 bytes of heap by 1/2
 fn library_c_text() {
     let of = each(b"fourteen bytes\0-");
     finish(|scope| {
@@ -252,7 +252,7 @@ fn library_c_text_beside() {
 }
 
 /// What a section does only through such functions depends on the one before.
-// expect: race-free
+// expect: race-free, up to locks
 fn library_handed_over() {
     let now = leaked(Mutex::new(Some(Box::new(Instant::now()))));
     finish(|scope| {

@@ -9,6 +9,9 @@ use std::sync::Arc;
 
 use crate::events::{self, Place};
 
+/// Each of those that wait panics with the text, so it tells where so many of them wait, and how many others there are. DagSan is told of all.
+const TOLD: usize = 16;
+
 /// A task that waits for ever.
 #[derive(Debug)]
 pub(crate) struct Blocked {
@@ -31,13 +34,16 @@ pub(crate) fn report(blocked: &[Blocked]) -> Arc<str> {
         1 => String::from("deadlock: 1 task waits for ever, and no other task of this thread can go on"),
         count => format!("deadlock: {count} tasks wait for ever, and no other task of this thread can go on"),
     };
-    for entry in blocked {
+    for entry in blocked.iter().take(TOLD) {
         let Blocked { place, waits_for, .. } = entry;
         // Writing to a string cannot fail.
         _ = match entry.started {
             Some(started) => write!(text, "\n  the task of {started} waits at {place} for {waits_for}"),
             None => write!(text, "\n  the main task waits at {place} for {waits_for}"),
         };
+    }
+    if let Some(others @ 1..) = blocked.len().checked_sub(TOLD) {
+        _ = write!(text, "\n  and {others} more");
     }
     text.into()
 }

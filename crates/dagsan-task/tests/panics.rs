@@ -213,6 +213,15 @@ fn after_a_deadlock_tasks_may_go_on() {
 }
 
 #[test]
+fn a_deadlock_of_many_is_told_by_some() {
+    each(|| {
+        let never = &Promise::<u32>::named("never");
+        let text = message(|| finish(|scope| (0..100).for_each(|_| scope.spawn(|_| _ = never.get()))));
+        assert!(text.contains("100 tasks wait for ever") && text.ends_with("\n  and 84 more"), "{text}");
+    });
+}
+
+#[test]
 fn a_finish_that_waits_for_a_task_that_waits_for_what_comes_after_it() {
     each(|| {
         let promise = &Promise::named("after");

@@ -18,13 +18,16 @@ struct Pattern {
     run: for<'s> fn(&Scope<'s>, usize),
 }
 
-const PATTERNS: [Pattern; 20] = [
+const PATTERNS: [Pattern; 24] = [
     Pattern { name: "spawns", count: 250_000, run: patterns::spawns },
     Pattern { name: "futures in a chain", count: 125_000, run: patterns::chain },
     Pattern { name: "futures in a grid", count: 25_000, run: patterns::grid },
     Pattern { name: "futures kept", count: 125_000, run: patterns::kept_futures },
     Pattern { name: "promises", count: 125_000, run: patterns::promises },
     Pattern { name: "promises in turn", count: 125_000, run: patterns::ping_pong },
+    Pattern { name: "tasks that wait in a chain", count: 3_000, run: patterns::waiting_chain },
+    Pattern { name: "promises handed on", count: 1_000, run: patterns::handed_on },
+    Pattern { name: "waiters for a promise", count: 3_000, run: patterns::waiters },
     Pattern { name: "isolated sections", count: 250_000, run: patterns::isolated_sections },
     Pattern { name: "mutex sections", count: 125_000, run: patterns::mutex },
     Pattern { name: "channel", count: 125_000, run: patterns::channel },
@@ -35,6 +38,7 @@ const PATTERNS: [Pattern; 20] = [
     Pattern { name: "racing boxes", count: 25_000, run: patterns::races },
     Pattern { name: "jobs that send", count: 25_000, run: patterns::detached_senders },
     Pattern { name: "sections of many mutexes", count: 50_000, run: patterns::many_mutexes },
+    Pattern { name: "mutexes nested in part", count: 4_000, run: patterns::nested_mutexes },
     Pattern { name: "locks held at once", count: 125, run: patterns::held_at_once },
     Pattern { name: "readers under a mutex", count: 25_000, run: patterns::mutex_readers },
     Pattern { name: "readers of a lock", count: 25_000, run: patterns::shared_readers },

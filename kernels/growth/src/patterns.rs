@@ -55,6 +55,36 @@ pub fn promises(scope: &Scope<'_>, count: usize) {
     }
 }
 
+/// Tasks that all wait, each for the promise that the one before sets.
+pub fn waiting_chain(scope: &Scope<'_>, count: usize) {
+    let promises: Vec<Promise<usize>> = (0..=count).map(|_| Promise::new()).collect();
+    for pair in promises.windows(2) {
+        let (this, next) = (pair[0].clone(), pair[1].clone());
+        scope.spawn(move |_| next.set(this.get() + 1));
+    }
+    promises[0].set(0);
+}
+
+/// The same, but none has to wait, and who has made the promises drops them at last.
+pub fn handed_on(scope: &Scope<'_>, count: usize) {
+    let promises: Vec<Promise<usize>> = (0..=count).map(|_| Promise::new()).collect();
+    promises[0].set(0);
+    for pair in promises.windows(2) {
+        let (this, next) = (pair[0].clone(), pair[1].clone());
+        scope.spawn(move |_| next.set(this.get() + 1));
+    }
+}
+
+/// Tasks that all wait for one promise.
+pub fn waiters(scope: &Scope<'_>, count: usize) {
+    let promise = Promise::new();
+    for _ in 0..count {
+        let promise = promise.clone();
+        scope.spawn(move |_| assert_eq!(*promise.get(), 1));
+    }
+    promise.set(1);
+}
+
 /// Two tasks that wait for each other in turn.
 pub fn ping_pong(scope: &Scope<'_>, count: usize) {
     let (to, mut inbox) = mailbox();
@@ -219,6 +249,24 @@ pub fn many_mutexes(scope: &Scope<'_>, count: usize) {
                     let mut high = accounts[from.max(to)].lock().unwrap();
                     std::mem::swap(&mut *low, &mut *high);
                 }
+            }
+        });
+    }
+}
+
+/// Tasks that take two mutexes, half of them the one inside the other.
+pub fn nested_mutexes(scope: &Scope<'_>, count: usize) {
+    let (one, two) = (Arc::new(Mutex::new(0)), Arc::new(Mutex::new(0)));
+    for i in 0..count {
+        let (one, two) = (Arc::clone(&one), Arc::clone(&two));
+        scope.spawn(move |_| {
+            if i % 2 == 0 {
+                let mut outer = one.lock().unwrap();
+                *outer += 1;
+                *two.lock().unwrap() += 1;
+            } else {
+                *two.lock().unwrap() += 1;
+                *one.lock().unwrap() += 1;
             }
         });
     }

@@ -13,8 +13,8 @@
 //! position beyond the last of them in the English or in the Hebrew order, none is at or after it.
 //!
 //! Long chains (a pipeline of futures, a row of isolated sections) are not walked link by link. Of what a
-//! node includes, the part with the longest history is its *spine*, or of those that are about as long the one that came with the newest
-//! set event; along the spine there are jump pointers (Myers 1983, skew-binary numbers), each with the corners of what it jumps over:
+//! node includes, the part with the longest history is its *spine*, or one of those that are about as long (`spine`); along the spine there are
+//! jump pointers (Myers 1983, skew-binary numbers), each with the corners of what it jumps over:
 //!
 //! ```text
 //!   depth   7 ── 6 ── 5 ── 4 ── 3 ── 2 ── 1 ── nothing
@@ -37,6 +37,7 @@
 
 mod collect;
 mod flat;
+mod spine;
 
 pub(super) use collect::Moment;
 
@@ -124,13 +125,15 @@ struct Node {
     visited: u32,
     /// Bounds all that it knows.
     all: Corner,
-    /// Bounds what it knows without the spine.
+    /// Bounds what it knows and the spine does not.
     own: Corners,
-    /// Bounds what the nodes strictly between it and `jump` know without their spines.
+    /// About how many set events these are.
+    own_count: u32,
+    /// Bounds what the nodes strictly between it and `jump` know and their spines do not.
     jumped: Corners,
 }
 
-/// What nodes know without their spines.
+/// What nodes know and their spines do not.
 #[derive(Debug, Clone, Copy)]
 struct Corners {
     /// Bounds what came after all that the spine knows.
@@ -167,6 +170,7 @@ const NOTHING: Node = Node {
     visited: 0,
     all: Corner::EMPTY,
     own: Corners::EMPTY,
+    own_count: 0,
     jumped: Corners::EMPTY,
 };
 
@@ -180,9 +184,6 @@ struct Point {
 }
 
 const MEMO: usize = 1 << 10;
-
-/// Long histories are about as long as each other if they differ by no more than this. In a grid it is one or two.
-const ABOUT: u32 = 4;
 
 #[derive(Debug)]
 pub(super) struct Knowledge {
@@ -244,7 +245,7 @@ impl Knowledge {
     ) -> Known {
         // A set event that SP-precedes the strand adds nothing: its knowledge came along that path.
         events.retain(|event| event.at != at && !sp.precedes(event.at, at));
-        more.extend(events.iter().map(|event| event.known));
+        more.extend(events.iter().filter(|event| !self.has_learnt(sp, event, own)).map(|event| event.known));
         more.push(own);
         more.retain(|&known| !self.settled(sp, known, at));
         more.sort_unstable_by_key(|known| known.0);
@@ -276,20 +277,6 @@ impl Knowledge {
         known == Known::NOTHING || sp.corner_precedes(all.english, all.hebrew, at)
     }
 
-    /// The spine of a node with these events and parts, which are sorted.
-    fn choose_spine(&self, events: &[SetEvent], parts: &[Known]) -> Known {
-        let longest = parts.iter().map(|&part| self.node(part).depth).max().unwrap_or(0);
-        let is_long = |(_, part): &(u32, Known)| self.node(*part).depth + ABOUT.min(longest / 8) >= longest;
-        let newest = |&part: &Known| {
-            let clocks = self.points(self.node(part)).iter().map(|point| point.clock);
-            (clocks.max().unwrap_or(0), part)
-        };
-        let came = events.iter().map(|event| (event.clock, event.known));
-        let came = came.filter(|(_, part)| parts.binary_search(part).is_ok());
-        let spine = parts.iter().map(newest).chain(came).filter(is_long).max_by_key(|(clock, _)| *clock);
-        spine.map_or(Known::NOTHING, |(_, part)| part)
-    }
-
     fn push(&mut self, sp: &SeriesParallel, events: &mut [SetEvent], parts: &[Known], spine: Known) -> Known {
         let first_point = self.points.len() as u32;
         self.push_points(sp, events);
@@ -298,12 +285,12 @@ impl Knowledge {
         self.included.extend(parts.iter().filter(|&&part| part != spine));
 
         let known = self.node(spine).all;
-        let events = events.iter().map(Corner::of);
         let mut own = Corners::EMPTY;
-        let included = &self.included[first_included as usize..];
-        for corner in events.chain(included.iter().map(|&part| self.node(part).all)) {
-            let bound = if corner.clock > known.clock { &mut own.newer } else { &mut own.older };
-            *bound = bound.union(corner, sp);
+        events.iter().for_each(|event| own.add(Corner::of(event), known.clock, sp));
+        let mut own_count = events.len() as u32;
+        for &part in &self.included[first_included as usize..] {
+            let count = self.beyond(part, spine, |corner| own.add(corner, known.clock, sp));
+            own_count = own_count.saturating_add(count);
         }
         let (jump, jumped) = self.jump_over(sp, spine);
         let depth = match spine {
@@ -323,6 +310,7 @@ impl Knowledge {
             visited: 0,
             all: own.newer.union(own.older, sp).union(known, sp),
             own,
+            own_count,
             jumped,
         });
         Known(self.nodes.len() as u32 - 1)
@@ -459,9 +447,23 @@ impl Knowledge {
         sp: &SeriesParallel,
         a: StrandId,
         at: Position,
-        mut known: Known,
+        known: Known,
         learnt: Option<u32>,
     ) -> bool {
+        let (found, steps) = self.way_down(sp, a, at, known, learnt);
+        self.visits.count(steps);
+        found
+    }
+
+    /// The same, and how many nodes are on the way.
+    fn way_down(
+        &self,
+        sp: &SeriesParallel,
+        a: StrandId,
+        at: Position,
+        mut known: Known,
+        learnt: Option<u32>,
+    ) -> (bool, u64) {
         let mut steps = 0;
         let mut found = false;
         while !found && self.node(known).all.clock > a.0 {
@@ -471,8 +473,7 @@ impl Knowledge {
             let far = self.node(node.jump).all.clock > a.0;
             known = if far { node.jump } else { node.spine };
         }
-        self.visits.count(steps);
-        found
+        (found, steps)
     }
 
     fn next_search(&mut self) {

@@ -109,3 +109,80 @@ fn jobs_that_follow_each_other_do_not_go_through_all_of_them() {
     }
     assert!(case.most_visited() < 50, "{}", case.most_visited());
 }
+
+/// A chain of tasks, each of which gets a promise that the one before sets, and sets the next. What tasks share besides are the counts of
+/// the references to each promise: who drops the last follows the others.
+struct Promises {
+    case: Case,
+    strands: Vec<StrandId>,
+}
+
+impl Promises {
+    fn new(count: u32) -> Promises {
+        let mut case = Case::new();
+        (0..=count)
+            .for_each(|promise| case.event(Event::PromiseNew { task: MAIN, promise: PromiseId(promise) }));
+        case.event(Event::PromiseSet { task: MAIN, promise: PromiseId(0) });
+        Promises { case, strands: Vec::new() }
+    }
+
+    fn release(&mut self, task: TaskId, count: u32) {
+        self.strands.push(self.case.touch(task));
+        self.case.event(Event::Release { task, sync: SyncId(count), keep: true });
+    }
+
+    fn acquire(&mut self, task: TaskId, count: u32) {
+        self.case.event(Event::Acquire { task, sync: SyncId(count) });
+        self.case.touch(task);
+    }
+
+    /// A task gets the promise `at`, sets the next one, and drops both.
+    fn hand_on(&mut self, task: TaskId, at: u32, is_last: bool) {
+        self.case.event(Event::PromiseGet { task, promise: PromiseId(at) });
+        self.strands.push(self.case.touch(task));
+        self.case.event(Event::PromiseSet { task, promise: PromiseId(at + 1) });
+        self.release(task, at);
+        if is_last {
+            self.acquire(task, at);
+        }
+        self.release(task, at + 1);
+        self.case.event(Event::TaskEnd { task });
+    }
+}
+
+/// All tasks wait, and the main task drops its promises before it lets the first of them go on.
+fn most_visited_where_tasks_wait(count: u32) -> u64 {
+    let mut promises = Promises::new(count);
+    let tasks: Vec<TaskId> = (0..count).map(|_| promises.case.spawn(TaskKind::Async)).collect();
+    (0..=count).for_each(|at| promises.release(MAIN, at));
+    tasks.into_iter().zip(0..).for_each(|(task, at)| promises.hand_on(task, at, true));
+    promises.case.most_visited()
+}
+
+/// None waits, and the main task drops its promises at last.
+fn most_visited_by_who_follows_all(count: u32, last_first: bool) -> u64 {
+    let mut promises = Promises::new(count);
+    for at in 0..count {
+        let task = promises.case.spawn(TaskKind::Async);
+        promises.hand_on(task, at, false);
+    }
+    for at in 0..=count {
+        promises.acquire(MAIN, if last_first { count - at } else { at });
+    }
+    for strand in std::mem::take(&mut promises.strands) {
+        assert!(promises.case.dag.precedes(strand));
+    }
+    promises.case.most_visited()
+}
+
+#[test]
+fn who_follows_a_chain_of_promises_does_not_go_through_all_of_them() {
+    let follows_all = |last_first| move |count| most_visited_by_who_follows_all(count, last_first);
+    for most_visited in
+        [&most_visited_where_tasks_wait as &dyn Fn(u32) -> u64, &follows_all(false), &follows_all(true)]
+    {
+        let most = [300, 600].map(most_visited);
+        println!("{most:?}");
+        assert!(most[1] < most[0] + 10 && most[1] < 50, "{most:?}");
+    }
+}

@@ -26,6 +26,10 @@ pub enum Touch {
     ReadFat(u32),
     /// Reads a `String`, or a vector of bytes, where the parameter points, and its contents.
     ReadText(u32),
+    /// Reads a slice of bytes up to the place that the result is, or all of it if that is none.
+    ReadTo(u32),
+    /// The same from that place on.
+    ReadFrom(u32),
     /// Reads an address where the parameter points, and so many bytes where that points: the parameter is a reference to a reference.
     ReadBehind(u32, u64),
     /// Reads as many bytes as the result says, and one more, where the parameter points.
@@ -169,7 +173,7 @@ fn shortened(name: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Touch::{Fill, ReadSlice, ReadText};
+    use Touch::{Fill, ReadSlice, ReadText, ReadTo};
 
     const CORE: &str = "CsgEmfK2I1SDS_4core";
     const ALLOC: &str = "CslNYArtu3iFV_5alloc";
@@ -190,8 +194,8 @@ mod tests {
                 "_ZN42_$LT$str$u20$as$u20$core..fmt..Display$GT$3fmt17h0123456789abcdefE".to_owned(),
                 vec![ReadSlice(0, 1)],
             ),
-            (format!("_RNvNtNt{CORE}5slice6memchr14memchr_aligned"), vec![ReadSlice(1, 1)]),
-            ("_ZN4core5slice6memchr14memchr_aligned17h0123456789abcdefE".to_owned(), vec![ReadSlice(1, 1)]),
+            (format!("_RNvNtNt{CORE}5slice6memchr14memchr_aligned"), vec![ReadTo(1)]),
+            ("_ZN4core5slice6memchr14memchr_aligned17h0123456789abcdefE".to_owned(), vec![ReadTo(1)]),
             (
                 "_ZN4core3str7pattern11StrSearcher3new17h0123456789abcdefE".to_owned(),
                 vec![ReadSlice(2, 1)],

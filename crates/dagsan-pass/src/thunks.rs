@@ -177,6 +177,11 @@ impl<'a> Maker<'a> {
                 let is_result = kind == type_kind::POINTER || kind == type_kind::STRUCTURE && is_pair();
                 is_result && self.slice(at).is_some()
             }
+            Touch::ReadTo(at) | Touch::ReadFrom(at) => {
+                let result = self.llvm.result_type(self.llvm.function_type_of(self.function));
+                let is_pair = self.llvm.type_kind(result) == type_kind::STRUCTURE;
+                is_pair && self.llvm.structure_length(result) == 2 && self.slice(at).is_some()
+            }
             Touch::Counted(at) => {
                 let result = self.llvm.result_type(self.llvm.function_type_of(self.function));
                 self.llvm.type_kind(result) == type_kind::INTEGER && self.parameter(at).is_some()
@@ -238,7 +243,12 @@ impl<'a> Maker<'a> {
             }
             Touch::Rewrite(_) => return Some(self.number(0)),
             Touch::Unknown => self.unseen(),
-            Touch::Fill(_) | Touch::Write(..) | Touch::Tail(..) | Touch::Counted(_) => {}
+            Touch::Fill(_)
+            | Touch::Write(..)
+            | Touch::Tail(..)
+            | Touch::ReadTo(_)
+            | Touch::ReadFrom(_)
+            | Touch::Counted(_) => {}
         }
         None
     }
@@ -269,6 +279,21 @@ impl<'a> Maker<'a> {
             Touch::Counted(at) => {
                 let bytes = llvm.add(self.builder, result, self.number(1));
                 self.touched(self.parameter(at)?, bytes, 0, frame);
+            }
+            // `Option<usize>` is a tag, which is 0 if there is none, and a number.
+            Touch::ReadTo(at) | Touch::ReadFrom(at) => {
+                let (start, length) = self.slice(at)?;
+                let (tag, place) = (llvm.part(self.builder, result, 0), llvm.part(self.builder, result, 1));
+                let is_none = llvm.equal(self.builder, tag, llvm.null(llvm.type_of(tag)));
+                if matches!(touch, Touch::ReadTo(_)) {
+                    let until = llvm.add(self.builder, place, self.number(1));
+                    let bytes = llvm.select(self.builder, is_none, length, until);
+                    self.touched(start, bytes, 0, frame);
+                } else {
+                    let from = llvm.select(self.builder, is_none, self.number(0), place);
+                    let first = llvm.offset(self.builder, llvm.integer(self.context, 8), start, from);
+                    self.touched(first, llvm.subtract(self.builder, length, from), 0, frame);
+                }
             }
             Touch::Read(..)
             | Touch::ReadBehind(..)

@@ -1,6 +1,8 @@
 //! The table of contracts. A row has what its functions do, and their names as `name` makes them.
 
-use super::Touch::{self, Fill, Grow, Read, ReadBehind, ReadFat, ReadSlice, ReadText, Rewrite, Tail, Write};
+use super::Touch::{
+    self, Fill, Grow, Read, ReadBehind, ReadFat, ReadFrom, ReadSlice, ReadText, ReadTo, Rewrite, Tail, Write,
+};
 
 /// What the functions of these names do.
 pub const TABLE: &[(&[Touch], &[&str])] = &[
@@ -134,8 +136,6 @@ pub const TABLE: &[(&[Touch], &[&str])] = &[
     (
         &[ReadSlice(1, 1)],
         &[
-            "memchr::memchr_aligned",
-            "memchr::memrchr",
             "Formatter::write_str",
             "Formatter::pad",
             "<Formatter as Write>::write_str",
@@ -161,6 +161,9 @@ pub const TABLE: &[(&[Touch], &[&str])] = &[
         ],
     ),
     (&[ReadSlice(2, 1), ReadSlice(4, 1)], &["Formatter::pad_integral"]),
+    // Who looks through a text for one line after the other has it searched from each on.
+    (&[ReadTo(1)], &["memchr::memchr_aligned"]),
+    (&[ReadFrom(1)], &["memchr::memrchr"]),
     // What is looked for; where, inlined code looks.
     (&[ReadSlice(2, 1)], &["StrSearcher::new"]),
     (

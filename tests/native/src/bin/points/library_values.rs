@@ -30,6 +30,8 @@ pub const POINTS: &[Point] = points![
     library_path_beside,
     library_c_text,
     library_c_text_beside,
+    library_searched,
+    library_searched_beside,
     library_handed_over,
     library_unknown,
 ];
@@ -248,6 +250,47 @@ fn library_c_text_beside() {
         spawn!(scope, store!(at(of[0], 15), b'!'));
         // SAFETY: as above.
         spawn!(scope, black_box(unsafe { CStr::from_ptr(of[0].at().cast()) }));
+    });
+}
+
+/// A text of which the letter is in the middle.
+const LETTER_IN_IT: &[u8; 32] = b"sixteen bytes, =and sixteen more";
+
+#[inline(always)]
+fn search(of: [Pointer<[u8; 32]>; 2]) {
+    // SAFETY: the bytes are ASCII.
+    let text = |place| unsafe { str::from_utf8_unchecked(seen::<[u8; 32]>(place)) };
+    _ = black_box(text(of[0]).find(black_box('='))); // race (2) of library_searched
+    _ = black_box(text(of[1]).rfind(black_box('='))); // race (2) of library_searched
+}
+
+fn texts() -> ([Pointer<[u8; 32]>; 2], [Pointer<u8>; 2]) {
+    let texts = [leaked(*LETTER_IN_IT), leaked(*LETTER_IN_IT)];
+    (texts, texts.map(|text| Pointer(text.0.cast())))
+}
+
+// expect: race write/read on 2 bytes of heap by 1/2
+fn library_searched() {
+    let (texts, [first, second]) = texts();
+    finish(|scope| {
+        spawn!(scope, {
+            store!(at(first, 3), b'X'); // race (1)
+            store!(at(second, 28), b'X'); // race (1)
+        });
+        spawn!(scope, search(texts));
+    });
+}
+
+/// What is behind the letter is not looked at, nor what is before the last one.
+// expect: race-free
+fn library_searched_beside() {
+    let (texts, [first, second]) = texts();
+    finish(|scope| {
+        spawn!(scope, {
+            store!(at(first, 28), b'X');
+            store!(at(second, 3), b'X');
+        });
+        spawn!(scope, search(texts));
     });
 }
 
